@@ -232,6 +232,8 @@ MEASURED: list[tuple[str | None, int, tuple[Any, ...], bool, float]] = [
     ("who", 10, (rt.median("x"),), False, 317),
     ("who", 1, (rt.median("y"),), False, 285),
     ("who", 10, (rt.median("y"),), False, 514),
+    (None, 10, (rt.iqr("y"),), False, 472),
+    (None, 10, (rt.quantiles("y", [0.1, 0.25, 0.5, 0.75, 0.9]),), False, 468),
     ("who", 10, (rt.median("x"),), True, 1503),
     ("who", 10, (rt.regress("y ~ x + z"),), False, 5879),
     (None, 1, (rt.regress("y ~ x", method="theil_sen"),), False, 1108),

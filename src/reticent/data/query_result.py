@@ -105,6 +105,10 @@ class SortedCells(Counts):
         before = self._move
         return SortedCells(self.each, move if before is None else lambda cells: move(before(cells)))
 
+    def part(self, first: int, last: int) -> SortedCells:
+        """The values from place ``first`` to before ``last``; they are not copied."""
+        return SortedCells(self.each[first:last], self._move)
+
     def below(self, cells: Integers) -> Integers:
         """Number of values in cells strictly below each of some."""
         low, high = np.zeros(len(cells), np.int64), np.full(len(cells), len(self.each), np.int64)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,12 +35,25 @@ REFINED: Final = 64  # blocks about the target, at most, that are refined before
 SURE: Final = 28  # a block is left as it is where all of them together would be proposed with probability e^-28
 
 
+class SortedPlaces(Protocol):
+    """The cell of each value of a long column, ascending, as ``SortedCells`` has it: looked at by place."""
+
+    @property
+    def total(self) -> int: ...
+
+    def held(self, first: int, last: int) -> NDArray[np.int64]: ...
+
+    def at(self, places: NDArray[np.int64]) -> NDArray[np.int64]: ...
+
+    def below(self, cells: NDArray[np.int64]) -> NDArray[np.int64]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class RankBlocks:
     """Runs of candidates of a long column: ``runs`` are cut at every ``BLOCK``-th value, others lie inside."""
 
     cells: Cells
-    data: SortedCells
+    data: SortedPlaces
     runs: Runs
 
     def within(self, first: int, stop: int) -> Runs:
@@ -58,17 +71,22 @@ class RankBlocks:
     @property
     def every(self) -> Runs:
         """The runs of all cells."""
-        return ranks.runs(self.cells, self.data)
+        return ranks.runs(self.cells, Counts(*counted(self.data.held(0, self.data.total))))
 
 
 Drawn: TypeAlias = Runs | RankBlocks
+Aim: TypeAlias = tuple[int, int, int | Fraction]
 
 
 def runs(cells: Cells, data: Counts) -> Drawn:
     """The runs of one group, or its blocks where cells stand one for each value."""
     if not isinstance(data, SortedCells) or not data.total:
         return ranks.runs(cells, data)
-    here = data.moved(lambda index: np.clip(index, cells.lowest, cells.highest))
+    return blocks(cells, data.moved(lambda index: np.clip(index, cells.lowest, cells.highest)))
+
+
+def blocks(cells: Cells, here: SortedPlaces) -> RankBlocks:
+    """The blocks of values that all lie in the candidates; there is one at least."""
     cuts = here.at(np.arange(0, here.total, BLOCK))
     changes = [edge for s in cells.segments for edge in (s.first, s.stop)]
     start = np.unique(np.concatenate([cuts, cuts + 1, np.array(changes, dtype=np.int64)]))
@@ -78,7 +96,7 @@ def runs(cells: Cells, data: Counts) -> Drawn:
 
 
 def draw(found: Drawn, level: Fraction, shift: int | Fraction, mechanism: Exponential, entropy: Entropy) -> int:
-    """The cell of one quantile, as ``ranks.draw`` has it.
+    """The cell of one quantile.
 
     Parameters
     ----------
@@ -98,11 +116,30 @@ def draw(found: Drawn, level: Fraction, shift: int | Fraction, mechanism: Expone
     int
         Number of a cell.
     """
+    return draw_at(found, (level.numerator, level.denominator, shift), mechanism, entropy)
+
+
+def draw_at(found: Drawn, aim: Aim, mechanism: Exponential, entropy: Entropy) -> int:
+    """The cell of one quantile, for the arguments of its scores (``Runs.scores``).
+
+    Parameters
+    ----------
+    found : Runs or RankBlocks
+        Runs of one group.
+    aim : tuple of int, int, and int or Fraction
+        a and b of the level a / b, which need not be reduced, and D.
+    mechanism : Exponential
+    entropy : Entropy
+
+    Returns
+    -------
+    int
+        Number of a cell.
+    """
+    if isinstance(found, RankBlocks) and isinstance(entropy, gate.Recorder):  # which answers for all candidates
+        found = found.every
     if isinstance(found, Runs):
-        return ranks.draw(found, level, shift, mechanism, entropy)
-    if isinstance(entropy, gate.Recorder):  # which answers for all candidates
-        return ranks.draw(found.every, level, shift, mechanism, entropy)
-    aim = level.numerator, level.denominator, shift
+        return gate.choose(mechanism, Candidates(found.scores(*aim), found.weights), found.start, entropy)
     known = _near(found, aim, mechanism)
     while True:
         bounds = known.scores(*aim)
@@ -119,7 +156,7 @@ def draw(found: Drawn, level: Fraction, shift: int | Fraction, mechanism: Expone
         known = _refined(known, {run: inside})
 
 
-def _near(found: RankBlocks, aim: tuple[int, int, int | Fraction], mechanism: Exponential) -> Runs:
+def _near(found: RankBlocks, aim: Aim, mechanism: Exponential) -> Runs:
     """The runs with the blocks refined that are likely to be proposed. It is a matter of time, and of no law."""
     known = found.runs
     bounds, weights = known.scores(*aim), known.weights

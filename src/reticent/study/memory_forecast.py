@@ -262,11 +262,19 @@ def _carried(steps: Collection[Step], cells: _Cells, rows: int) -> int:
 
 
 def _is_quantile(step: Step) -> bool:
+    """Tell if a step draws from values that are sorted one by one: quantiles, alone or together, or their distance."""
     if "reticent.statistics.quantiles.quantile_step" not in sys.modules:  # then no step is one
         return False
     from reticent.statistics.quantiles.quantile_step import QuantileStep
 
-    return isinstance(step, QuantileStep)
+    if isinstance(step, QuantileStep) or "reticent.statistics.unbounded.column_plan" not in sys.modules:
+        return isinstance(step, QuantileStep)
+    from reticent.statistics.unbounded.column_plan import ColumnPlan
+    from reticent.statistics.unbounded.joint import JointQuantiles
+    from reticent.statistics.unbounded.quantile_range import QuantileRange
+
+    plan = getattr(step, "plan", None)
+    return isinstance(plan, ColumnPlan) and isinstance(plan.made, JointQuantiles | QuantileRange)
 
 
 def _may_be_long(query: Query, rows: int) -> bool:

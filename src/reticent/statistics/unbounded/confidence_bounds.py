@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from reticent.data.candidates import Cells, Segment
-from reticent.statistics.unbounded.rank_slices import SLICES, CandidateRange
+from reticent.statistics.unbounded.rank_slices import SLICES, CandidateRange, in_cells
 
 REACH: Final = 4.0  # distances of the outer values on either side
 FINE: Final = 8.0
@@ -80,10 +80,8 @@ class CutCells:
         """A part in even cells, from the value before gap number ``gap`` to the value behind it."""
         least = 0 if gap == 0 else self.cuts[gap - 1]
         most = self.cells.highest if gap == len(self.cuts) else self.cuts[gap]
-        index = np.clip(self.index(part.cells), least, most)
-        merged, first = np.unique(index, return_index=True)
-        counts = np.add.reduceat(part.counts, first) if len(index) else part.counts
-        return CandidateRange(merged, counts, least * SLICES, (most + 1) * SLICES)
+        held = in_cells(part.data, lambda cells: np.clip(self.index(cells), least, most))
+        return CandidateRange(held, least * SLICES, (most + 1) * SLICES)
 
     def edges(self, cell: int) -> tuple[float, float]:
         """The ends of an even cell; the outer ones reach to the farthest candidate of the column."""

@@ -4,11 +4,13 @@ A cell is cut into SLICES slices, and c values in one cell stand evenly over its
 floor((2 i + 1) L / (2 c)) of L. So ``ceil(c j / L - 1/2)`` of them stand before slice j, which grows by 0 or 1 when c
 does. At every slice, a row added to the table is a row added to exactly one side. Each side is spread anew from its own
 count. So the two sides are a partition, though no row belongs to a side by itself. An atom can thus be split at any
-rank, where a rule "below, or not below" would put all of it on one side. Proof: docs/proofs/unbounded.md, section 1.
+rank, where a rule "below, or not below" would put all of it on one side. Parts of a long column are stretches of its
+sorted cells, and slices of its values are computed when they are looked at. Proof: docs/proofs/unbounded.md, section 1.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -16,9 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.data.candidates import Cells, Segment
-from reticent.data.query_result import Counts
-from reticent.statistics.ranks import Runs, runs
+from reticent.data.query_result import Counts, SortedCells, counted
+from reticent.statistics import ranks
+from reticent.statistics.rank_blocks import Drawn, blocks
 
+Indices = NDArray[np.int64]
 SLICES: Final = 1 << 10
 FARTHEST: Final = 1 << 50  # cells further out count as the farthest, so that a slice has a number of 64 bits
 
@@ -27,10 +31,19 @@ FARTHEST: Final = 1 << 50  # cells further out count as the farthest, so that a 
 class CandidateRange:
     """Values of the candidates ``first <= slice < stop``, by cell; slices are numbered ``cell * SLICES + j``."""
 
-    cells: NDArray[np.int64]
-    counts: NDArray[np.int64]
+    data: Counts
     first: int
     stop: int
+
+    @property
+    def cells(self) -> Indices:
+        """Cells that hold values, ascending."""
+        return self.data.cells
+
+    @property
+    def counts(self) -> Indices:
+        """Number of values of each cell."""
+        return self.data.counts
 
     def __repr__(self) -> str:
         return "<private part>"
@@ -48,10 +61,17 @@ def reachable(cells: Cells) -> Cells:
 
 def whole(cells: Cells, data: Counts) -> CandidateRange:
     """All values; what lies beyond the candidates counts as the last of them."""
-    held = np.clip(np.asarray(data.cells, dtype=np.int64), cells.lowest, cells.highest)
+    held = in_cells(data, lambda index: np.clip(index, cells.lowest, cells.highest))
+    return CandidateRange(held, cells.lowest * SLICES, (cells.highest + 1) * SLICES)
+
+
+def in_cells(data: Counts, move: Callable[[Indices], Indices]) -> Counts:
+    """The values in other cells, by a monotone map."""
+    if isinstance(data, SortedCells):
+        return data.moved(move)
+    held, counts = move(np.asarray(data.cells, dtype=np.int64)), np.asarray(data.counts, dtype=np.int64)
     merged, first = np.unique(held, return_index=True)
-    counts = np.add.reduceat(np.asarray(data.counts, dtype=np.int64), first) if len(held) else np.zeros(0, np.int64)
-    return CandidateRange(merged, counts, cells.lowest * SLICES, (cells.highest + 1) * SLICES)
+    return Counts(merged, np.add.reduceat(counts, first) if len(held) else counts)
 
 
 def before(count: int, slices: int, length: int) -> int:
@@ -72,6 +92,12 @@ def before(count: int, slices: int, length: int) -> int:
 def cut(part: CandidateRange, at: int) -> tuple[CandidateRange, CandidateRange]:
     """The part up to slice ``at``, and the part behind it."""
     cell, edge = at // SLICES, at + 1
+    if isinstance(part.data, SortedCells):
+        place, upper = part.data.below(np.array([cell, cell + 1])).tolist()
+        start, end = _range(part, cell)
+        place += before(upper - place, edge - start, end - start)
+        low_data, high_data = part.data.part(0, place), part.data.part(place, part.data.total)
+        return CandidateRange(low_data, part.first, edge), CandidateRange(high_data, edge, part.stop)
     place = int(np.searchsorted(part.cells, cell))
     here = place < len(part.cells) and int(part.cells[place]) == cell
     upper = place + 1 if here else place
@@ -86,12 +112,62 @@ def cut(part: CandidateRange, at: int) -> tuple[CandidateRange, CandidateRange]:
         if count > low:
             high_cells = np.append(np.int64(cell), high_cells)
             high_counts = np.append(np.int64(count - low), high_counts)
-    return CandidateRange(low_cells, low_counts, part.first, edge), CandidateRange(
-        high_cells, high_counts, edge, part.stop
-    )
+    low_side, high_side = Counts(low_cells, low_counts), Counts(high_cells, high_counts)
+    return CandidateRange(low_side, part.first, edge), CandidateRange(high_side, edge, part.stop)
 
 
-def spread(part: CandidateRange) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class SortedSlices:
+    """Slices of the values of a part of a long column, one for each value; they are computed when looked at."""
+
+    values: SortedCells
+    first: int
+    stop: int
+
+    def __repr__(self) -> str:
+        return "<private part>"
+
+    @property
+    def total(self) -> int:
+        """Number of values."""
+        return self.values.total
+
+    def held(self, first: int, last: int) -> Indices:
+        """Slices of the values from place ``first`` to before ``last``."""
+        cells, counts = counted(self.values.held(first, last))
+        low = first + np.cumsum(counts) - counts
+        high = low + counts
+        if len(cells):  # the outermost cells go on beyond these places
+            low[0], high[-1] = self.values.below(np.array([cells[0], cells[-1] + 1]))
+        return self._slices(np.arange(first, last), *(np.repeat(each, counts) for each in (cells, low, high)))
+
+    def at(self, places: Indices) -> Indices:
+        """Slices of the values at some places."""
+        cells = self.values.at(places)
+        return self._slices(places, cells, self.values.below(cells), self.values.below(cells + 1))
+
+    def below(self, cells: Indices) -> Indices:
+        """Number of values in slices strictly below each of some: ``before``, in the cell of the slice."""
+        edges = np.clip(cells, self.first, self.stop)
+        cell = np.minimum(edges, self.stop - 1) // SLICES
+        starts, lengths = self._ranges(cell)
+        low, high = self.values.below(cell), self.values.below(cell + 1)
+        counts = high - low
+        found: Indices = low + np.clip(-((lengths - 2 * counts * (edges - starts)) // (2 * lengths)), 0, counts)
+        return found
+
+    def _ranges(self, cells: Indices) -> tuple[Indices, Indices]:
+        """First slice of cells in the part, and number of their slices there."""
+        starts = np.maximum(cells * SLICES, self.first)
+        return starts, np.minimum((cells + 1) * SLICES, self.stop) - starts
+
+    def _slices(self, places: Indices, cells: Indices, low: Indices, high: Indices) -> Indices:
+        """The slices of the values at some places, of cells whose values have the places from ``low`` to ``high``."""
+        starts, lengths = self._ranges(cells)
+        return starts + (2 * (places - low) + 1) * lengths // (2 * (high - low))
+
+
+def spread(part: CandidateRange) -> tuple[Indices, Indices]:
     """The slices that hold values, ascending, and how many each holds."""
     start = np.maximum(part.cells * SLICES, part.first)
     length = np.minimum((part.cells + 1) * SLICES, part.stop) - start
@@ -112,14 +188,22 @@ def spread(part: CandidateRange) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return joined[order], held[order]
 
 
-def runs_of(cells: Cells, part: CandidateRange) -> Runs:
-    """The runs of slices of one part, weighted as the cells they are slices of."""
+def runs_of(cells: Cells, part: CandidateRange) -> Drawn:
+    """The runs of slices of one part, or its blocks of a long column, weighted as the cells they are slices of."""
     segments = [
         Segment(max(s.first * SLICES, part.first), min(s.stop * SLICES, part.stop), s.weight)
         for s in cells.segments
         if s.first * SLICES < part.stop and s.stop * SLICES > part.first
     ]
-    return runs(Cells(tuple(segments), None, True), Counts(*spread(part)))
+    made = Cells(tuple(segments), None, True)
+    if isinstance(part.data, SortedCells) and part.data.total and _reaches(made, part):
+        return blocks(made, SortedSlices(part.data, part.first, part.stop))
+    return ranks.runs(made, Counts(*spread(part)))
+
+
+def _reaches(cells: Cells, part: CandidateRange) -> bool:
+    """Tell if the outermost slices of a part are candidates, so that no value lies beyond them."""
+    return cells.lowest == part.first and cells.highest + 1 == part.stop
 
 
 def _range(part: CandidateRange, cell: int) -> tuple[int, int]:

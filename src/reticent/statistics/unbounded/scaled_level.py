@@ -17,7 +17,7 @@ from reticent.entropy import Entropy
 from reticent.mechanisms import gate
 from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.privacy.adjacency import Kind
-from reticent.statistics.ranks import Runs
+from reticent.statistics.rank_blocks import Drawn, draw_at
 
 UNIT: Final = 10**6  # what one row moves a score by; levels are exact to about so many parts
 
@@ -41,12 +41,12 @@ def level_of(share: Fraction, kind: Kind) -> LevelFraction:
     return LevelFraction(UNIT, UNIT + high)
 
 
-def pick(found: Runs, level: LevelFraction, mechanism: Exponential, entropy: Entropy) -> int:
+def pick(found: Drawn, level: LevelFraction, mechanism: Exponential, entropy: Entropy) -> int:
     """The cell of one quantile.
 
     Parameters
     ----------
-    found : Runs
+    found : Runs or RankBlocks
         Counts by run of cells.
     level : LevelFraction
         Level of the quantile, as a fraction.
@@ -60,7 +60,7 @@ def pick(found: Runs, level: LevelFraction, mechanism: Exponential, entropy: Ent
     int
         Number of the cell.
     """
-    return gate.choose(mechanism, Candidates(found.scores(level.a, level.b, 0), found.weights), found.start, entropy)
+    return draw_at(found, (level.a, level.b, 0), mechanism, entropy)
 
 
 def nothing(mechanism: Exponential, entropy: Entropy) -> None:
