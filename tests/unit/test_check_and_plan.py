@@ -69,3 +69,55 @@ def test_a_plan_warns_of_the_columns_it_asks_about_alone(asked: str, warned: boo
     assert done.code == 0, done.said
     assert ("went has no format" in " ".join(done.err.split())) is warned
     assert "went has no format" in " ".join(run("check", file).err.split())
+
+
+def test_a_release_warns_once_of_what_a_plan_doubts_before_its_charge(tmp_path: Path) -> None:
+    times = STUDY.replace('[columns.went]\nkind = "date"', '[columns.went]\nkind = "datetime"')
+    times = times.replace('[columns.nights]\nfrom = "days(went - came)"\n', "")
+    file = study(tmp_path, times)
+    out = str(tmp_path / "out")
+    done = run("release", file, "--ask", "count where went > 2024-02-01", "--epsilon", "1", "--yes", "--out", out)
+    said = " ".join(done.err.split())
+    assert said.count("columns.went has no zone: cells with an offset") == 1
+    assert said.index("has no zone") < said.index("reserve")
+    plain = run("release", file, "--ask", "mean(age)", "--epsilon", "1", "--yes", "--out", out + "2")
+    assert "has no zone" not in plain.err
+
+
+def test_a_list_of_groups_is_longer_than_a_name_and_a_name_is_not(tmp_path: Path) -> None:
+    first, second = "a" * 86, "b" * 107
+    listed = "".join(f'[columns.{name}]\nkind = "category"\namong = [1, 2]\n' for name in (first, second))
+    rows = f"came,went,age,{first},{second}\n" + "01.01.2024,02.01.2024,40,1,2\n" * 20
+    file = study(tmp_path, STUDY + listed)
+    (tmp_path / "stays.csv").write_text(rows, "utf-8")
+    out = str(tmp_path / "one")
+    done = run("release", file, "--ask", f"count by `{first}`, `{second}`", "--epsilon", "1", "--yes", "--out", out)
+    assert done.code == 0, done.said
+    assert run("verify", str(tmp_path / "one.json"), "--allow-unsigned").code == 0
+    for long in (f'[columns.{"c" * 129}]\nkind = "integer"\n', f'[columns.{"c" * 129}]\nfrom = "age + 1"\n'):
+        assert "more than 128 characters" in " ".join(run("check", study(tmp_path, STUDY + long)).said.split())
+
+
+def test_a_refusal_of_one_of_several_questions_names_it(tmp_path: Path) -> None:
+    asks = '[[release]]\nname = "one"\nepsilon = "1"\nask = ["mean(age)", "mean(agee)"]\n'
+    assert "'one': mean(agee): " in " ".join(run("check", study(tmp_path, STUDY + asks)).said.split())
+
+
+def test_a_computed_column_is_not_said_to_have_cells_that_are_not_listed(tmp_path: Path) -> None:
+    old = '[columns.old]\nfrom = "age > 64"\n[columns.ward]\nkind = "category"\namong = ["a"]\n'
+    said = " ".join(run("check", study(tmp_path, STUDY + old, source=False), "--no-source").err.split())
+    assert "Values of ward that are not listed" in said
+
+
+def test_a_category_on_the_left_of_a_line_is_sent_to_a_classifier(tmp_path: Path) -> None:
+    file = study(tmp_path, STUDY + '[columns.old]\nfrom = "age > 64"\n')
+    for question in ("regress(old ~ age)", "regress(old ~ age, method=least_squares)"):
+        done = run("plan", file, "--ask", question, "--epsilon", "1", "--people", "5000")
+        assert "LogisticRegression of reticent.learning" in " ".join(done.said.split())
+
+
+def test_a_header_with_a_long_name_is_refused_by_its_position_alone(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(f"age,{'secret ' * 20},ward\n", "utf-8")
+    said = " ".join(run("init", str(tmp_path / "t.csv")).said.split())
+    assert "more than 128 characters, number 2 of 3. Give it a shorter one there" in said
+    assert "secret" not in said

@@ -140,7 +140,8 @@ def _refusals(opened: Study, item: ReleaseSpec, people: int | None) -> tuple[lis
         try:
             PublicGuess(people).plan(opened, replace(item, ask=(question,)))
         except Refusal as problem:
-            alone.append(str(problem))
+            said = str(problem)
+            alone.append(said if question in said else f"{question}: {said}")
     return alone or [whole], ()
 
 

@@ -3,6 +3,7 @@
     Format(encoding, decimal, thousands, na, symbols=…)    public, declared once for a study
     exact(name)                                 the text of a name, as a plain str
     check_plain_names(names, where)             refuse names that are too long or hold a line end
+    check_one_line(names, where)                the second alone: an expression in place of a column may be long
     check_title(text, where)                    the same for a title
     plain(text)                                 text as it is shown: nothing in it acts instead of being seen
 
@@ -422,8 +423,17 @@ def section(column: str) -> str:
 
 def check_plain_names(names: Sequence[str], where: str) -> None:
     """Refuse names that are longer than any name is, or hold a line end or another control character."""
-    if any(len(name) > LONGEST_NAME for name in names):
-        raise SpecError(f"{where} has a name of more than {LONGEST_NAME} characters. No row was read.")
+    if long := [place for place, name in enumerate(names, 1) if len(name) > LONGEST_NAME]:
+        place = f", number {long[0]} of {len(names):,}" if len(names) > 1 else ""
+        raise SpecError(
+            f"{where} has a name of more than {LONGEST_NAME} characters{place}. Give it a shorter one there. "
+            "No row was read."
+        )
+    check_one_line(names, where)
+
+
+def check_one_line(names: Iterable[str], where: str) -> None:
+    """Refuse names that hold a line end or another control character."""
     if not all(map(on_one_line, names)):
         raise SpecError(f"{where} has a line end, a tab or another control character in a name. No row was read.")
 

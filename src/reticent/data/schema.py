@@ -43,6 +43,7 @@ from reticent.data.expression_tree import LARGEST, Key, Tree, columns_of
 from reticent.data.format import (
     PLAIN,
     Format,
+    check_one_line,
     check_plain_names,
     exact,
     nearest,
@@ -237,7 +238,9 @@ class Schema:
             object.__setattr__(self, "columns", {exact(name): column for name, column in self.columns.items()})
         if any(type(name) is not str for name in self.texts):
             object.__setattr__(self, "texts", {exact(name): column for name, column in self.texts.items()})
-        check_plain_names([*self.columns, *self.texts], "The list of columns")
+        names = [one for one in (*self.columns, *self.texts) if one not in self.computed]
+        check_plain_names(names, "The list of columns")
+        check_one_line(self.computed, "The list of columns")  # an expression, or a list of groups, may be longer
         if both := [name for name in self.texts if name in self.columns or name == self.person.column]:
             raise SpecError(f"The column '{both[0]}' is declared as text and as something else.")
         for name, column in self.columns.items():

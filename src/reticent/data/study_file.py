@@ -80,7 +80,7 @@ from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
 from reticent.privacy.numbers import about, show
 
 if TYPE_CHECKING:
-    pass
+    from reticent.data.expression_tree import Key
 
 
 def read_spec(path: str | Path) -> Spec:
@@ -339,7 +339,9 @@ def warnings(spec: Spec) -> tuple[str, ...]:
     public = {name for name, table in spec.schema.tables.items() if table.public}
     asked = {name: column for name, column in spec.schema.columns.items() if spec.schema.table_of(name) not in public}
     typed = _typed(spec)
-    listed = [name for name, column in asked.items() if isinstance(column, Category)]
+    listed = [
+        name for name, column in asked.items() if isinstance(column, Category) and name not in spec.schema.computed
+    ]
     for complete in (False, True):
         names = [name for name in listed if spec.schema.columns[name].complete is complete]
         if names:
@@ -374,10 +376,11 @@ def warnings(spec: Spec) -> tuple[str, ...]:
     return (*absent_files(spec), *said, *without_partners(spec.schema))
 
 
-def notation_doubts(spec: Spec) -> list[tuple[tuple[str, ...], str]]:
+def notation_doubts(spec: Spec, keys: Mapping[str, tuple[Key, ...]] | None = None) -> list[tuple[tuple[str, ...], str]]:
     """Doubts about the spelling of dates and times in text, by the declarations alone, each with its columns.
 
-    They are warnings of ``check``, and of a plan that asks about one of the columns.
+    They are warnings of ``check``, and of a plan or a release that asks about one of the columns. ``keys`` are those
+    that questions name of columns of texts.
     """
     typed = _typed(spec)
     dated = {
@@ -417,7 +420,7 @@ def notation_doubts(spec: Spec) -> list[tuple[tuple[str, ...], str]]:
     for name, column in spec.schema.columns.items():
         if isinstance(column, Integer) and name not in spec.schema.computed and (words := high_doubt(name, column)):
             doubts.append(((name,), words))
-    listed = encoding_doubt(spec.schema, spec.source, {name: one.path for name, one in spec.further.items()})
+    listed = encoding_doubt(spec.schema, spec.source, {name: one.path for name, one in spec.further.items()}, keys)
     return doubts if listed is None else [*doubts, listed]
 
 

@@ -14,6 +14,7 @@ from reticent.data.dates import from_table
 from reticent.data.format import (
     WRITTEN,
     Format,
+    check_plain_names,
     in_database,
     in_database_file,
     in_spark,
@@ -233,6 +234,7 @@ def read_schema(tables: Tables, person: Person, study: Tables, further: Mapping[
 
         check_households(schema)
     for name, table in given.items():
+        check_plain_names([name], "[columns]")
         where = section(name)
         check_keys(table, str(table.get("kind", "computed")), where)
         text = text_at(table, "from", where) or ""

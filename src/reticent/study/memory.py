@@ -300,7 +300,7 @@ def _declared(
         raise SpecError('columns says of each name what is public about it: columns={"age": rt.integer(0, 110)}.')
     formulas = {exact(name): column.tree for name, column in columns.items() if isinstance(column, Expression)}
     plain = {exact(name): column for name, column in columns.items() if not isinstance(column, Expression)}
-    check_plain_names([*plain], "The list of columns")
+    check_plain_names([*plain, *formulas], "The list of columns")
     for name, column in plain.items():
         if not isinstance(column, Real | Integer | Category | Text):
             raise SpecError(

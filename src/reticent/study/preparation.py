@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from reticent.data.columns import encoding_doubt
 from reticent.data.expression_tree import day_doubts
 from reticent.errors import BudgetError, PublicParameterError, QuestionError, Refusal, warn
 from reticent.privacy.convert import spent_delta
@@ -253,17 +252,22 @@ def public_notes(study: StudyTerms, within: Cost, made: PreparedRelease) -> tupl
     return tuple(dict.fromkeys(found))
 
 
-def warn_of_encoding(study: StudyTerms, made: PreparedRelease) -> None:
-    """Warn of labels with accents that are asked for, where nothing says the encoding of the file. Reads no row."""
+def warn_of_notation(study: StudyTerms, made: PreparedRelease) -> None:
+    """Warn of columns asked for whose cells may be spelt otherwise than declared. Reads no row."""
+    if not study._place:
+        return
+
+    from reticent.data.study_file import notation_doubts
+
     texts = {
         item.keys.column: item.keys.among
         for item in made.asked
         if item.keys is not None and not item.keys.is_found and item.keys.column in study.schema.texts
     }
-    further = {name: one.path for name, one in study.spec.further.items()}
-    found = encoding_doubt(study.schema, study._place, further, texts)
-    if found is not None and {*found[0]} & {*made.columns_asked(study.schema), *texts}:
-        warn(study._worded(found[1]))
+    asked = {*made.columns_asked(study.schema), *texts}
+    for columns, words in notation_doubts(replace(study.spec, source=study._place), texts):
+        if asked & {*columns}:
+            warn(study._worded(words))
 
 
 def _noting(made: PreparedRelease, note: str) -> PreparedRelease:

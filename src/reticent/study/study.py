@@ -380,7 +380,7 @@ class Study(StudyTerms):
             prepared, terms = unread or preparation.priced(self, asked, within, units, want, typed=questions)
             ledger = self.ledger if existing is None else existing
             ledger.check(prepared.guarantee.loss, adjacency=prepared.guarantee.adjacency)
-            preparation.warn_of_encoding(self, prepared)
+            preparation.warn_of_notation(self, prepared)
             if not (about.try_anyway or terms.is_sure(prepared)):
                 from reticent.study.remedies import refuse_hopeless
 

@@ -38,6 +38,7 @@ from reticent.statistics.shares import OddShare, share_of
 from reticent.statistics.statistic import Ask, Dice, Statistic, read_column
 
 if TYPE_CHECKING:
+    from reticent.calendar import Calendar
     from reticent.data.query_result import QueryResult
     from reticent.entropy import Entropy
     from reticent.statistics.context import Step
@@ -391,12 +392,17 @@ def _encoding_words(beside: IncompleteRows, schema: Schema) -> str:
 def _date_words(columns: tuple[str, ...], schema: Schema) -> str:
     """The form in which dates of these columns are read: others are all missing, and few people hide that."""
     stored = ((name, schema.stored.get(name)) for name in needed(schema, columns))
-    forms = [
-        f"{name} is read like {column.calendar.forms}"
-        for name, column in stored
-        if isinstance(column, Integer) and column.calendar is not None
-    ]
-    return f"; {', '.join(forms)} and in no other form: compare a cell of the file" if forms else ""
+    dated = {
+        name: column.calendar for name, column in stored if isinstance(column, Integer) and column.calendar is not None
+    }
+    forms = [f"{name} is read like {dates.forms}" for name, dates in dated.items()]
+    zone = " (with Z or an offset: by zone = … alone)" if any(map(_lacks_zone, dated.values())) else ""
+    return f"; {', '.join(forms)} and in no other form{zone}: compare a cell of the file" if forms else ""
+
+
+def _lacks_zone(dates: Calendar | None) -> bool:
+    """Tell if a zone would read cells with Z or an offset, which are missing without it."""
+    return dates is not None and dates.kind == "datetime" and not (dates.zone or dates.format)
 
 
 def _ways(columns: tuple[str, ...], schema: Schema) -> list[str]:
@@ -406,13 +412,16 @@ def _ways(columns: tuple[str, ...], schema: Schema) -> list[str]:
         match schema.columns.get(name) if schema.table_of(name) else schema.stored.get(name):
             case Real() | Integer(calendar=None):
                 found.update(OF_NUMBERS)
-            case Integer():
+            case Integer(calendar=dates):
                 found.update(OF_DATES)
+                if _lacks_zone(dates):
+                    found.add("zone")
             case Category():
                 found.update(OF_LISTS)
             case None:
                 pass  # computed of others
-    return [word for word in ("decimal", "thousands", "encoding", "na", "symbols", "among", "format") if word in found]
+    order = ("decimal", "thousands", "encoding", "na", "symbols", "among", "format", "zone")
+    return [word for word in order if word in found]
 
 
 def instead(columns: tuple[str, ...], schema: Schema) -> str:

@@ -195,6 +195,12 @@ def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedSt
     """
     if setting.keys is not None:
         raise QuestionError(f"{asked.name} is not asked by group. Nothing was charged.")
+    if isinstance(setting.schema.column(asked.y), Category):
+        raise QuestionError(
+            f"{public_facts.name_of(asked.name, setting)}: {asked.y} is a category, and a line has numbers on the "
+            "left. A category there is for a classifier: LogisticRegression of reticent.learning. Or ask for its "
+            f"shares by groups, such as proportion({asked.y}, value=…) by cut({asked.on[0]}, …). Nothing was charged."
+        )
     bounded, method, title = (
         squares_step.is_bounded(asked, setting),
         asked.method,
