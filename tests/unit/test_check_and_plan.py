@@ -121,3 +121,19 @@ def test_a_header_with_a_long_name_is_refused_by_its_position_alone(tmp_path: Pa
     said = " ".join(run("init", str(tmp_path / "t.csv")).said.split())
     assert "more than 128 characters, number 2 of 3. Give it a shorter one there" in said
     assert "secret" not in said
+
+
+def test_groups_of_whole_numbers_without_a_range_are_told_to_declare_one_first(tmp_path: Path) -> None:
+    file = study(tmp_path, STUDY.replace("low = 0\nhigh = 110\n", ""))
+    said = " ".join(run("plan", file, "--ask", "count by age", "--epsilon", "1").said.split())
+    assert 'List them: [columns.age] low = …, high = …, or kind = "category"' in said
+
+
+def test_one_check_tells_the_adjacency_that_is_meant_and_every_unknown_column(tmp_path: Path) -> None:
+    asks = '[[release]]\nname = "one"\nepsilon = "1"\nask = ["count by wardd, agee", "mean(age) where wnt == june"]\n'
+    text = STUDY.replace("add_remove", "addremove") + asks * 2
+    said = " ".join(run("check", study(tmp_path, text)).said.split())
+    assert '[person] adjacency = "addremove" is no choice. Did you mean add_remove? Choose adjacency' in said
+    assert "Two releases are called 'one'" in said
+    for name in ("wardd", "agee", "wnt", "june"):
+        assert f"There is no column '{name}'" in said

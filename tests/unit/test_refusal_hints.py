@@ -93,7 +93,7 @@ def test_one_check_tells_all_problems(tmp_path: Path) -> None:
         "[person]",
         "low must be below high",
         "no column is called costs",
-        "'table 4': There is no column 'agee'. Did you mean age?",
+        "'table 4': mean(agee): There is no column 'agee'. Did you mean age?",
         "'table 4': There is no statistic 'maen'",
         "'tail': 'mean(age' cannot be read",
     )

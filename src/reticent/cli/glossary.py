@@ -13,8 +13,9 @@ TEXTS: Final = {
         silent. It was charged like any other answer, because the silence itself tells a little, and that little is
         covered by the guarantee.
 
-        It never says why. The reason would be a second answer about the rows, and nobody paid for that one. It does not
-        mean that the data are wrong.
+        It never says what in the rows was the cause. That would be a second answer about them, and nobody paid for it.
+        A note beside it names what is public, or was paid for: that most cells could not be read, as a released share
+        says. No reply does not mean that the data are wrong.
 
         What helps: bounds known without looking at the file, a less extreme question (the median instead of the 99.9 %
         quantile), fewer groups, a larger ε, a δ. Asking again is a new release and is charged again. `reticent plan`

@@ -18,6 +18,7 @@ from reticent.data.format import (
     in_database,
     in_database_file,
     in_spark,
+    nearest,
     refuse_address,
     section,
     spark_name,
@@ -177,7 +178,9 @@ def read_person(tables: Tables) -> Person:
         problems.found.append(f"[person] people must be an integer >= 1, got {shown_cell(people)}")
     adjacency: Any = table.get("adjacency")
     if adjacency not in ("add_remove", "substitute", "local"):
-        problems.found.append(CHOOSE)
+        near = nearest(adjacency, ("add_remove", "substitute")) if isinstance(adjacency, str) else None
+        given = f"[person] adjacency = {shown_cell(adjacency)} is no choice. Did you mean {near}? " if near else ""
+        problems.found.append(f"{given}{CHOOSE}")
     if problems.found:
         problems.of(check_rows_alone, column, rows)
     problems.refuse()

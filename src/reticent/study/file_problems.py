@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeAlias
 
+from reticent.data.expression_tree import columns_of, divided
 from reticent.data.format import in_database
 from reticent.data.schema import unknown_column
 from reticent.data.source import names_of
@@ -20,6 +21,7 @@ from reticent.data.study_file import absence
 from reticent.errors import Refusal
 from reticent.statistics.extensions import kinds_of, read_extensions
 from reticent.statistics.grammar import parse
+from reticent.statistics.statistic import Ask
 
 Tables: TypeAlias = dict[str, object]
 
@@ -56,7 +58,7 @@ def _of_questions(tables: Tables, extensions: Sequence[ModuleType]) -> Iterator[
     kinds = kinds_of(read_extensions(extensions))
     further = [_part(one, "columns") for one in _part(tables, "tables").values() if isinstance(one, dict)]
     known = [name for columns in (_part(tables, "columns"), *further) for name in columns]
-    releases = tables.get("release")
+    person, releases = _part(tables, "person").get("column"), tables.get("release")
     for item in releases if isinstance(releases, list) else ():
         asked = item.get("ask") if isinstance(item, dict) else None
         for text in asked if isinstance(asked, list) else ():
@@ -64,15 +66,24 @@ def _of_questions(tables: Tables, extensions: Sequence[ModuleType]) -> Iterator[
                 continue
             where = f"[[release]] '{item.get('name')}'"
             try:
-                columns = parse(text, kinds).statistic.columns
+                columns = _columns_of(parse(text, kinds))
             except Refusal as problem:
                 yield f"{where}: {problem}"
                 continue
             yield from (
-                f"{where}: {unknown_column(name, known)}"
-                for name in columns
-                if known and name.isidentifier() and name not in known
+                f"{where}: {text}: {unknown_column(name, known)}"
+                for name in dict.fromkeys(columns)
+                if known and name.isidentifier() and name not in known and name != person
             )
+
+
+def _columns_of(asked: Ask) -> Iterator[str]:
+    """The names in place of columns: of the statistic, of the filter and of the groups."""
+    yield from asked.statistic.columns
+    if asked.condition is not None:
+        yield from columns_of(asked.condition)
+    if isinstance(asked.groups, str):
+        yield from divided(asked.groups)
 
 
 def _of_header(tables: Tables, folder: Path) -> Iterator[str]:

@@ -292,9 +292,13 @@ def keys_of(
         raise refusal(f"{schema.person.column} names the person: groups of it would be people.")
     for tree in trees:
         if isinstance(tree, ColumnName) and not _listed(schema, tree.column):
+            declared = schema.columns[tree.column]
+            whole_numbers = isinstance(declared, Integer) and declared.calendar is None
+            ways = ["low = …, high = …"] if whole_numbers else []
+            ways.append('kind = "category", among = [...]')
             raise QuestionError(
-                f"The groups of '{tree.column}' might name someone. List them: {section(tree.column)} kind = "
-                f'"category", among = [...]. Numbers are cut: by cut({tree.column}, 0:100:10).'
+                f"The groups of '{tree.column}' might name someone. List them: {section(tree.column)} "
+                f"{', or '.join(ways)}. Numbers are cut: by cut({tree.column}, 0:100:10)."
             )
     whole = trees[0] if len(trees) == 1 else Application(CROSS, tuple(trees))
     if isinstance(whole, ColumnName) and isinstance(schema.columns[whole.column], Category):
