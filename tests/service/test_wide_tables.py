@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ import pytest
 import reticent as rt
 from reticent.data import query_compiler
 from reticent.errors import Refusal, first_of
+from reticent.mechanisms.exponential import Exponential
+from reticent.privacy.sensitivity import Linf
+from reticent.statistics.quantiles import quantile_step
 from tests.support.cli_kit import run
 
 MANY = 300
@@ -171,3 +175,34 @@ def test_the_figure_of_a_release_is_drawn_once_for_its_files(
     assert (tmp_path / "table.svg").read_text("utf-8") == "<svg></svg>"
     assert "<figure" in (tmp_path / "table.html").read_text("utf-8")
     assert len(drawn) == 1
+
+
+def test_the_forecast_of_time_grows_with_the_answers(study: rt.Study) -> None:
+    """Two hundred means of few rows take 2.8 s, of which a plan had told a tenth of a second."""
+    one, many = (study.plan([f"mean(`{name}`)" for name in NAMES[:size]], epsilon=1, people=240) for size in (1, 201))
+    assert one.seconds is not None
+    assert many.seconds is not None
+    assert 2.0 < many.seconds - one.seconds < 4.0
+
+
+def test_a_plan_makes_each_mechanism_of_a_quantile_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan that looks for what helps had made 190,000 of them, in 19 seconds of a processor."""
+    made = list[object]()
+
+    def counted(sensitivity: Linf, epsilon: Fraction) -> Exponential:
+        made.append(epsilon)
+        return Exponential(sensitivity, epsilon)
+
+    monkeypatch.setattr(quantile_step, "Exponential", counted)
+    rows = {"who": [*range(60)], "x": [float(place) for place in range(60)], "g": ["a", "b", "c", "d", "e", "f"] * 10}
+    groups = rt.category(list("abcdef"))
+    few = rt.study(
+        rows,
+        adjacency="add_remove",
+        person="who",
+        rows_each=20,
+        columns={"x": rt.real(0, 90), "g": groups},
+        budget=3,
+    )
+    assert few.plan(["median(x) by g"], epsilon="0.2", people=1000).silent
+    assert len(made) < 2_000

@@ -382,6 +382,7 @@ ALIKE: Final = 1.2  # half-widths of two shapes that a plan does not tell apart
 LIKELY: Final = 0.5  # below it for every shape a release is refused
 SURE: Final = 0.95  # chance of a reply from which on more values would hardly help
 TERMS: Final = 512
+HALVED: Final = 16  # times; a probability is told to three digits, and is known to .3 % then
 FAR: Final = 40.0  # scales of noise, beyond which its probability counts as nothing
 
 
@@ -483,7 +484,7 @@ def passing(holds: Callable[[float], bool], number: float, scales: Sequence[floa
     if not holds(number + reach):
         return 0.0
     low, high = number - reach, number + reach
-    for _ in range(24):
+    for _ in range(HALVED):
         middle = 0.5 * (low + high)
         low, high = (low, middle) if holds(middle) else (middle, high)
     return beyond(high - number, widths)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from reticent.statistics.context import Step
 
 RELEASE: Final = 0.15  # seconds for a ledger entry, a certificate and what a query takes of itself
+ANSWERED: Final = 0.013  # to write the statement of a question, and its line of the certificate
 COUNTED: Final = 0.05e-6  # seconds a row, to add it up
 ORDERED: Final = 0.9e-6  # to find its place among the others
 CARRIED: Final = 0.8e-6  # to bring it out of the engine
@@ -108,7 +109,7 @@ def of_release(steps: Iterable[Step], source: Path | None, columns: int, rows: i
     each = list(steps)
     asked = {query for step in each for query in step.queries}  # each is run once
     drawn = sum(of_drawing(step) for step in each)
-    return RELEASE + seconds(asked, rows) + drawn + of_reading(source, columns, rows)
+    return RELEASE + ANSWERED * len(each) + seconds(asked, rows) + drawn + of_reading(source, columns, rows)
 
 
 def of_records(source: Path | None, columns: int, rows: int, fits: int = 0, each: float = FITTED) -> float:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import isqrt
 from typing import Final
@@ -173,6 +173,11 @@ class GroupSize:
         return max(self.values - LESS * (self.values - self.surely), 0.0)
 
 
+def _parts(level: Fraction, epsilon: Fraction) -> tuple[int, ...]:
+    """A key of a table: whole numbers, which hash in a tenth of the time of fractions."""
+    return (level.numerator, level.denominator, epsilon.numerator, epsilon.denominator)
+
+
 def values_and_ties(data: Counts, crowd: int, *, replaced: bool) -> tuple[int, int]:
     """Two numbers that tell how many values there are, and how many of them lie beyond the ``crowd``-th of their cell.
 
@@ -266,6 +271,10 @@ class QuantileStep:
     estimand: str = ""
     bounds: tuple[Fraction, Fraction] | None = None
     sample: SampleDesign | None = None
+    # a plan asks for the same few mechanisms and candidates tens of thousands of times
+    _mechanisms: dict[tuple[int, ...], Exponential] = field(default_factory=dict, init=False, compare=False)
+    _rates: dict[tuple[int, ...], float] = field(default_factory=dict, init=False, compare=False)
+    _usual: dict[bool | None, Cells] = field(default_factory=dict, init=False, compare=False)
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -295,6 +304,12 @@ class QuantileStep:
         return self.pricing.rows * (2 if self.setting.neighbours.kind == "substitute" else 1)
 
     def _mechanism(self, level: Fraction, epsilon: Fraction) -> Exponential:
+        key = _parts(level, epsilon)
+        if key not in self._mechanisms:
+            self._mechanisms[key] = self._made(level, epsilon)
+        return self._mechanisms[key]
+
+    def _made(self, level: Fraction, epsilon: Fraction) -> Exponential:
         near, unit = self.setting.neighbours, self._unit
         if self.pricing.keyed:
             return Exponential(
@@ -506,7 +521,10 @@ class QuantileStep:
 
     def rate(self, mechanism: Exponential, level: Fraction) -> float:
         """Exponential rate of the rank error, per rank."""
-        return float(mechanism.rate * level.denominator * self._unit)
+        key = _parts(level, mechanism.epsilon)
+        if key not in self._rates:
+            self._rates[key] = float(mechanism.rate * level.denominator * self._unit)
+        return self._rates[key]
 
     def _own(self, level: Fraction, way: Division) -> tuple[float, ...]:
         """Scales of the independent parts of a value's own rank error: its draw's, or half of each end's."""
@@ -618,7 +636,9 @@ class QuantileStep:
 
     def _supposed_cells(self, size: GroupSize, among: Cells | None) -> Cells:
         """The candidates, or those of a usual magnitude before it is known."""
-        return among or candidates(self.cells, 1 if self.cells.free else None, tied=size.tied)
+        if among is None and size.tied not in self._usual:
+            self._usual[size.tied] = candidates(self.cells, 1 if self.cells.free else None, tied=size.tied)
+        return among or self._usual[size.tied]
 
     def _among_data(self, level: Fraction, size: GroupSize, among: Cells | None = None) -> bool:
         """Tell if every draw falls among the data, but for probability GUESSED."""
@@ -855,13 +875,15 @@ class QuantileStep:
         scale /= self._unit
         less = size - self._supposed(size).surely
 
-        def holds(number: float, ties: bool | None, binade: int | None) -> bool:
-            given = GroupSize(number, ties, number - less)
-            return enough(given, None) and enough(given, candidates(self.cells, binade, tied=ties))
-
         def chance(ties: bool, binade: int | None) -> float:
             verdict = None if mechanism is None else ties
-            return passing(lambda number: holds(number, verdict, binade), size, [scale, scale])
+            among = candidates(self.cells, binade, tied=verdict)
+
+            def holds(number: float) -> bool:
+                given = GroupSize(number, verdict, number - less)
+                return enough(given, among) and (not self.cells.free or enough(given, None))
+
+            return passing(holds, size, [scale, scale])
 
         near, far = usual_binade(self.cells) if self.cells.free else None, far_binade(self.cells)
         others = () if far is None else ((DISTANT, chance(True, far)),)
