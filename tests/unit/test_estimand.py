@@ -157,6 +157,31 @@ def test_a_plan_says_each_estimand_and_each_note_once_below_its_table() -> None:
     assert len(read.estimands()) == len(plan.lines)
 
 
+def test_questions_that_differ_in_more_than_columns_share_no_line() -> None:
+    """Conditions with "and" and "or", keys and bounds that are spelled like columns, and a column like a statistic."""
+    columns: dict[str, Column] = {name: rt.real(0, 1) for name in ("p", "q", "r", "s", "knee", "hip", "mean")}
+    columns |= {"e": rt.real(0, 9), "2": rt.real(0, 2), "3": rt.real(0, 3), "site": rt.category(["knee", "hip"])}
+    rows: dict[str, list[object]] = {name: [1.0] * 50 for name in columns}
+    rows["site"] = ["knee"] * 50
+    study = rt.study(rows, adjacency="add_remove", columns=columns, budget="9")
+    alone = [
+        "count where p > q and r > s",
+        "count where p > q or r > s",
+        'count where site = "knee"',
+        'count where site = "hip"',
+        "count where e > 2",
+        "count where e > 3",
+        "proportion(site, value=knee)",
+        "proportion(site, value=hip)",
+        "mean(2)",
+        "mean(3)",
+    ]
+    plan = study.plan([*alone, "mean(p)", "mean(q)"], epsilon="9", people=9_000)
+    told = dict(plan.estimands())
+    assert {*alone} <= told.keys()
+    assert told["mean(…)"].startswith("population mean of …, values cut to [0, 1]")
+
+
 def test_names_that_would_read_alike_are_written_out() -> None:
     columns: dict[str, Column] = {"x": rt.real(), "y": rt.real(), "k": rt.category(["n"]), "g": rt.category(["n"])}
     rows = {"x": [1.0], "y": [1.0], "k": ["n"], "g": ["n"]}

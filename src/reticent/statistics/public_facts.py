@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 SEPARATELY: Final = "by separate exponential mechanisms"
 DATES: Final = "dates that lie evenly in the range"
 FARTHEST: Final = Fraction(10**100)
+STANDING: Final = r'(?<![\w."=])%s(?![\w"(]|\.\w)'  # a column that is no statistic, key, or part of another name
 
 
 def name_of(text: str, setting: Setting) -> str:
@@ -586,14 +587,14 @@ def without_columns(name: str, text: str, columns: Sequence[str]) -> tuple[str, 
     -------
     pair of str
     """
-    own = [one for one in columns if one in name and re.search(rf"(?<!\w){re.escape(one)}(?!\w)", name)]
+    own = [one for one in columns if one in name and not one.isdecimal() and re.search(STANDING % re.escape(one), name)]
     return _hidden(name, own), _hidden(text, own)
 
 
 def _hidden(text: str, columns: Sequence[str]) -> str:
     """A text with … for these columns, and one … for a list of them; their odd cells need no name."""
     for name in columns:
-        text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "…", text)
-    text = re.sub("…(?:(?:,| and| or) …)+", "…", text)
+        text = re.sub(STANDING % re.escape(name), "…", text)
+    text = text if " where " in text else re.sub("…(?:(?:,| and| or) …)+", "…", text)  # a condition is no list
     text = text.replace("missing or unreadable …, or a missing or unlisted …", "missing, unreadable or unlisted cell")
     return re.sub("missing or (unreadable|unlisted) …", r"missing or \1 cell", text)
