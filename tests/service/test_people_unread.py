@@ -9,7 +9,7 @@ import pytest
 
 import reticent as rt
 from reticent.data.table import EngineFailure, Table
-from reticent.errors import Fault, PublicParameterError
+from reticent.errors import BudgetError, Fault, PublicParameterError
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP
 
 
@@ -41,7 +41,6 @@ CASES: dict[str, tuple[Any, list[Any], dict[str, Any], Loss]] = {
         ApproxDP(Fraction(1, 2), Fraction(1, 10**9)),
     ),
     "a width wanted": (4, ["mean(x)"], {"want": {"mean(x)": 1.0}}, PureDP(Fraction(4))),
-    "more than is left": (1, ["mean(x)"], {"epsilon": 2}, PureDP(Fraction(1))),
     "rho": (ZCDP(Fraction(1)), ["mean(x)"], {"rho": "0.1"}, ZCDP(Fraction(1, 10))),
     "rho and a question's delta": (
         ApproxZCDP(Fraction(1), Fraction(1, 10**6)),
@@ -61,6 +60,14 @@ def test_it_costs_what_the_caller_was_ready_to_pay(case: str, read: list[str]) -
     assert read == ["units"]
     spent: Loss = of.ledger.spent()
     assert spent == charge
+
+
+def test_more_than_is_left_is_refused_before_persons_are_counted(read: list[str]) -> None:
+    of = study(1)
+    with pytest.raises(BudgetError, match="This needs ε 2; 1 of 1 is left"):
+        of.release(["mean(x)"], epsilon=2)
+    assert read == []
+    assert not getattr(of.ledger.spent(), "epsilon", 0)
 
 
 def test_a_release_that_names_no_loss_is_refused_before_a_row_is_read(read: list[str]) -> None:
