@@ -363,3 +363,13 @@ def test_the_command_line_warns_of_the_people_that_it_is_told(tmp_path: Path, mo
     said = " ".join(told.err.split())
     assert "No reply is likely with 300 people, as a plan was told: mean(y)" in said
     assert "What helps: --epsilon 0.0" in said
+
+
+def test_an_epsilon_that_helps_and_is_above_the_budget_says_so() -> None:
+    """A plan of a budget of 3 had named an epsilon of 4.8, which no release could pay."""
+    rows = {"y": [float(place) for place in range(40)]}
+    few = rt.study(rows, adjacency="add_remove", columns={"y": rt.real(0, 90)}, budget="0.5", rows_each=1)
+    helps = " ".join(few.plan(["median(y)"], epsilon="0.4", people=40).helps)
+    assert re.search(r'epsilon="[\d.]+" in place of 0\.4, above the budget of 0\.5 \(P\(reply\)', helps), helps
+    ample = rt.study(rows, adjacency="add_remove", columns={"y": rt.real(0, 90)}, budget="10", rows_each=1)
+    assert "above the budget" not in " ".join(ample.plan(["median(y)"], epsilon="0.4", people=40).helps)

@@ -23,9 +23,11 @@ from typing import TYPE_CHECKING, Final
 import attrs
 
 from reticent.data.schema import Integer, Real
+from reticent.data.spec import sizes_of
 from reticent.errors import NAMED, QuestionError, Refusal, first_of, warn
 from reticent.exact.rounding import round_up
 from reticent.privacy.cost import MOST_EPSILON
+from reticent.privacy.loss import ZCDP, ApproxZCDP
 from reticent.privacy.numbers import show
 from reticent.statistics.context import LIKELY, of_part, shown
 from reticent.statistics.counts.count_step import CountStep
@@ -230,7 +232,14 @@ def _dearer(terms: PublicTerms, places: Sequence[int]) -> str:
         ("epsilon", dearer.within.epsilon, terms.within.epsilon),
         ("rho", dearer.within.rho, terms.within.rho),
     )
-    said = [f'{word}="{show(new)}" in place of {show(old)}' for word, new, old in totals if new and old]
+    budget = terms.study.spec.budget.loss
+    limits = {"rho" if isinstance(budget, ZCDP | ApproxZCDP) else "epsilon": sizes_of(budget)[0]}
+    said = [
+        f'{word}="{show(new)}" in place of {show(old)}'
+        + (f", above the budget of {show(limits[word])}" if word in limits and new > limits[word] else "")
+        for word, new, old in totals
+        if new and old
+    ]
     said += [str(one) for one, old in zip(dearer.asked, terms.asked, strict=True) if one.epsilon != old.epsilon]
     return f"{' with '.join(said)} (P(reply) at least {shown(_least_chance(dearer, places))})"
 
