@@ -99,6 +99,10 @@ def test_a_folder_that_is_not_there_is_refused_before_the_charge(study: rt.Study
     (tmp_path / "spare").rmdir()
     with pytest.raises(rt.SpecError, match="temp must be a folder"):
         study.release(["count"], epsilon="0.5")
+    (tmp_path / "spare").write_text("a program, and no folder")
+    (tmp_path / "spare").chmod(0o755)
+    with pytest.raises(rt.SpecError, match="temp must be a folder"):
+        study.release(["count"], epsilon="0.5")
     assert study.ledger.spent() == eps(0)
 
 

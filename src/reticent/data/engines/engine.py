@@ -378,8 +378,8 @@ def refused_settings(engine: str, limits: Limits, schema: Schema, place: str = "
             found.append(
                 f"[engine] {word} is a limit of rows that are read here. {ELSEWHERE[engine]}. Leave {word} out."
             )
-    if limits.temp and "temp" in KEPT[engine] and not os.access(limits.temp, os.W_OK | os.X_OK):
-        found.append(NO_TEMP)
+    if limits.temp and "temp" in KEPT[engine]:
+        found += [] if Path(limits.temp).is_dir() and os.access(limits.temp, os.W_OK | os.X_OK) else [NO_TEMP]
     if not limits.partitions:
         return found
     if engine != "duckdb":
