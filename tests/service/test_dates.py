@@ -108,6 +108,7 @@ from = 'trunc(admitted, "quarter")'
         ('from = "admitted - admitted"', "difference of dates: write days"),
         ('kind = "date"\nfrom = "year(admitted)"\nlow = 2020-01-01\nhigh = 2024-01-01', "computed as no dates"),
         ('kind = "integer"\nfrom = \'trunc(admitted, "day")\'\nlow = 0\nhigh = 9', "computed as dates or times"),
+        ('kind = "category"\nfrom = "x > 0"\namong = ["true", "false"]', "without quotes: among = [true, false]"),
     ],
 )
 def test_a_declaration_that_cannot_be_is_refused(lines: str, said: str, tmp_path: Path) -> None:

@@ -25,6 +25,11 @@ from reticent.data.schema import Category, Column, Integer, Real, Schema
 from reticent.privacy.numbers import show
 
 MOST_KEYS: Final = 1_000
+KEYS_OF: Final = {
+    bool: "true or false. List its keys without quotes: among = [true, false]",
+    int: "whole numbers. List its keys without quotes",
+    str: "texts. List its keys in quotes",
+}
 SHORT: Final = 12  # characters of a bound
 DIGITS: Final = 4  # of the width of a range, that a derived bound has where it would be longer
 
@@ -213,7 +218,7 @@ def _agreed(name: str, kind: Type, declared: Column) -> Column:
     if isinstance(declared, Category) and not isinstance(kind, Numbers):
         keys = kind.among if isinstance(kind, Labels) else (False, True)
         if type(keys[0]) is not type(declared.among[0]):
-            raise refusal(f"The column '{name}' is computed as keys of another kind than it lists.")
+            raise refusal(f"The column '{name}' is computed as {KEYS_OF[type(keys[0])]}.")
     return declared
 
 
