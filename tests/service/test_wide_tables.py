@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import reticent as rt
+from reticent.certificate.render.panels import panels_of
 from reticent.data import query_compiler
 from reticent.errors import Refusal, first_of
 from reticent.mechanisms.exponential import Exponential
@@ -206,3 +207,13 @@ def test_a_plan_makes_each_mechanism_of_a_quantile_once(monkeypatch: pytest.Monk
     )
     assert few.plan(["median(x) by g"], epsilon="0.2", people=1000).silent
     assert len(made) < 2_000
+
+
+def test_many_columns_of_one_range_share_a_panel(study: rt.Study) -> None:
+    """Answers from 1 to 5 of 60 questions had 60 axes, each with its own scale."""
+    found = study.release([f"mean(`{name}`)" for name in NAMES[200:260]] + [f"sd(`{NAMES[260]}`)"], epsilon=2)
+    many = panels_of(found.answers, found.certificate.heading["columns"])
+    assert [len(panel.cells) for panel in many] == [60, 1]
+    assert many[0].scale.label == "1 to 5"
+    few = panels_of(found.answers[:3], found.certificate.heading["columns"])
+    assert [len(panel.cells) for panel in few] == [1, 1, 1]  # a few are told apart, each by its own axis

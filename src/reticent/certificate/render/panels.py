@@ -2,8 +2,9 @@
 
     panels(certificate)    the panels of a release, in the order of its answers
 
-Answers of one kind and unit share an axis: a statistic states its kind, and the schema the unit of its column. Single
-numbers of one kind and unit share a panel. Groups of an answer have one of their own on the same scale, sorted by their
+Answers of one kind and unit share an axis: a statistic states its kind, and the schema the unit of its column. Many
+columns of one range and no unit, such as answers from 1 to 5, are of one unit too. Single numbers of one kind and unit
+share a panel. Groups of an answer have one of their own on the same scale, sorted by their
 values. Dates, parts of dates, whole numbers and bins keep their order. A line shows the answer for all rows where the
 release has it. Counts and sums of groups add up to that, so they have a scale of their own, from zero. Those of ordered
 groups share it with no other groups: weeks are not months. Groups of counts are a heat map where both sides are lists,
@@ -47,6 +48,7 @@ LARGEST: Final = 1e100  # beyond it a number is in the table only
 UNITS_OF: Final = {"share": "share", "rows": "rows", "persons": "persons"}
 BIN: Final = re.compile(r"\[(\S+), (\S+)[)\]]")
 ABOUT_ZERO: Final = "effect"
+RANGE: Final = "range"  # of a column, beside what a certificate states of it
 ADDITIVE: Final = ("count", "persons", "sum")  # the answer for all rows is the sum of groups: their reference is zero
 GROUPS: Final = "groups"
 COUNTED: Final = "bars"  # kind of a scale of numbers of rows by bins
@@ -140,6 +142,7 @@ def panels_of(answers: Sequence[Answer], declared: Mapping[str, Any]) -> list[Pa
     -------
     list of Panel
     """
+    declared = _with_ranges(answers, declared)
     values = ((answer.name, _value(answer)) for answer in answers)
     overall = {name: value for name, value in values if value is not None}
     found: list[Panel] = []
@@ -268,7 +271,20 @@ def _scale(name: str, asked: Statistic | None, declared: Mapping[str, Any]) -> P
         unit = kind if not before else "days" if kind == "date" else "hours"
         step = str(declared[column].get("resolution", "day"))
         return PanelScale((asked.axis, step, unit), plain(f"{before}{column}{f' ({unit})' if before else ''}"))
-    return PanelScale((asked.axis, _unit(column, declared) or column), f"{before}{_named(column, declared)}")
+    unit = _unit(column, declared) or declared.get(column, {}).get(RANGE) or column
+    return PanelScale((asked.axis, unit), f"{before}{_named(column, declared)}")
+
+
+def _with_ranges(answers: Sequence[Answer], declared: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The declared columns, with their range where more than a few that are asked of share it and none has a unit."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    statistics = (_asked(answer.name) for answer in answers)
+    for column in dict.fromkeys(one.columns[0] for one in statistics if one is not None and one.columns):
+        told = declared.get(column, {})
+        if told.get("kind") in ("integer", "real") and told.get("low") is not None and not told.get("unit"):
+            alike.setdefault((told["kind"], f"{told['low']} to {told['high']}"), []).append(column)
+    shared = {column: words for (_, words), columns in alike.items() if len(columns) > FEW for column in columns}
+    return {**declared, **{column: {**declared[column], RANGE: words} for column, words in shared.items()}}
 
 
 def _weighed(unit: str, name: str) -> str:
