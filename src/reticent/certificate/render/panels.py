@@ -4,12 +4,11 @@
 
 Answers of one kind and unit share an axis: a statistic states its kind, and the schema the unit of its column. Many
 columns of one range and no unit, such as answers from 1 to 5, are of one unit too. Single numbers of one kind and unit
-share a panel. Groups of an answer have one of their own on the same scale, sorted by their
-values. Dates, parts of dates, whole numbers and bins keep their order. A line shows the answer for all rows where the
-release has it. Counts and sums of groups add up to that, so they have a scale of their own, from zero. Those of ordered
-groups share it with no other groups: weeks are not months. Groups of counts are a heat map where both sides are lists,
-and small multiples where one side is a scale. Other numbers by two columns are small multiples where one has few keys,
-else a heat map.
+share a panel. Groups of an answer have one of their own on the same scale, sorted by their values. Dates, parts of
+dates, whole numbers and bins keep their order. A line shows the answer for all rows where the release has it. Counts
+and sums of groups add up to that, so they have a scale of their own, from zero. Those of ordered groups share it with
+no other groups: weeks are not months. Groups of counts are a heat map where both sides are lists, and small multiples
+where one side is a scale. Other numbers by two columns are small multiples where one has few keys, else a heat map.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
@@ -241,6 +241,7 @@ def _panels(answer: Answer, declared: Mapping[str, Any], overall: Mapping[str, f
         yield from _two_way(answer, scale, declared) or [_strip(answer, scale, overall, declared)]
 
 
+@lru_cache(maxsize=1024)
 def _asked(name: str) -> Statistic | None:
     """The statistic that an answer is of; None for one of a third party, or of a made-up name."""
     from reticent.statistics.grammar import parse
