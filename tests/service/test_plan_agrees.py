@@ -11,12 +11,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 import pytest
 
 import reticent as rt
-from reticent.data.schema import Category, Integer, Real
+from reticent.data.schema import Category, Column, Integer, Real
 from reticent.errors import PublicParameterError
 from reticent.outcome import Reply
+from reticent.privacy.convert import epsilon_delta
 from tests.support.cli_kit import clinic, run
 
 CLOSE = 1.2
@@ -161,8 +163,56 @@ def test_the_study_file_and_the_verb_state_the_share(tmp_path: Path) -> None:
 
 def test_a_plan_without_a_filter_says_that_passing_tells_nothing() -> None:
     study = rt.study({"y": [0.0]}, adjacency="add_remove", columns={"y": rt.real(0, 100)}, budget=9)
-    idle = "passing tells of rows that pass a filter, and no question here has one"
+    idle = "passing tells of rows that pass a filter or have a value, and every question here is of all rows"
     assert idle in study.passing("0.5").plan(["count"], epsilon=1, people=100).noted
     assert idle not in study.plan(["count"], epsilon=1, people=100).noted
     for held, asked in ((study.where("y > 1"), "count"), (study, "count where y > 1")):
         assert held.passing("0.5").plan([asked], epsilon=1, people=100).noted == ()
+
+
+@pytest.mark.parametrize("question", ["mean(y)", "sd(y)", "mean(y) by g", "regress(z ~ y)"])
+def test_a_plan_that_is_told_of_missing_cells_has_the_noise_of_the_release(question: str) -> None:
+    """Half of the values are missing: the plan for all of them had half of the noise."""
+    made = np.random.default_rng(7).normal(35, 12.5, (2, 4_000)).clip(0, 100)
+    z, gaps = made[0] / 2 + made[1] / 2, np.arange(4_000) % 2 == 0
+    rows = {"y": np.where(gaps, np.nan, made[0]), "z": z, "g": ["a", "b", "b", "a"] * 1_000}
+    columns: dict[str, Column] = {
+        "y": rt.real(0, 100),
+        "z": rt.real(0, 100, complete=True),
+        "g": rt.category(["a", "b"], complete=True),
+    }
+    study = rt.study(rows, adjacency="add_remove", columns=columns, budget=9)
+    whole, half = (study.passing(share).plan([question], epsilon=2, people=4_000) for share in (None, "0.5"))
+    released = study.release([question], epsilon=2).answers[0]
+    found = [cell.outcome.value for cell in released.cells if isinstance(cell.outcome, Reply)]
+    noise = found[1 if question.startswith("regress") else 0].noise
+    near = 1.5 if question.startswith("regress") else 1.1
+    planned, unaware = half.lines[0].expected.headline[0], whole.lines[0].expected.headline[0]
+    assert planned is not None
+    assert unaware is not None
+    assert planned == pytest.approx(2 * unaware, rel=0.1)
+    assert planned / near <= noise <= planned * near
+    assert "as if 0.5 of the rows had a value" in half.lines[0].expected.note
+    assert any("passing=… tells" in line.expected.note for line in whole.lines)
+    assert half.noted == ()
+
+
+def test_a_wanted_width_is_bought_for_the_rows_with_a_value() -> None:
+    columns = {"y": rt.real(0, 100), "z": rt.real(0, 100, complete=True)}
+    study = rt.study({"y": [1.0], "z": [1.0]}, adjacency="add_remove", columns=columns, budget=9)
+    want = {"mean(y)": 0.5, "mean(z)": 0.5}
+    whole, half = (study.passing(share).plan(want=want, people=4_000) for share in (None, "0.5"))
+    dearer, cheaper = (float(epsilon_delta(plan.lines[0].loss)[0]) for plan in (half, whole))
+    assert dearer == pytest.approx(2 * cheaper, rel=0.02)
+    assert half.lines[1].loss == whole.lines[1].loss  # every cell of it is declared to be readable
+    assert all((line.expected.headline[0] or 0.0) <= 0.5 for line in half.lines[:2])
+
+
+def test_the_study_file_tells_a_plan_of_missing_cells(tmp_path: Path) -> None:
+    file = clinic(tmp_path)
+    named = 'name = "gaps"\nepsilon = "1"\nask = ["mean(age)"]\npassing = 0.5\n'
+    file.write_text(f"{file.read_text()}\n[[release]]\n{named}")
+    asked = ("plan", str(file), "--release", "gaps", "--json")
+    half, all_of_them = (run(*asked, *more).document["statistics"][0] for more in ((), ("--passing", "1")))
+    assert "as if 0.5 of the rows had a value" in half["note"]
+    assert half["noise"] == pytest.approx(2 * all_of_them["noise"], rel=0.1)

@@ -84,7 +84,7 @@ def _average(context: click.Context, option: click.Parameter, typed: str | None)
 rows = click.option(
     "--rows", metavar="NUMBER", callback=_average, help="Rows of a person that a plan assumes, on average."
 )
-passing = click.option("--passing", metavar="SHARE", help="Share of rows that a plan lets pass a filter.")
+passing = click.option("--passing", metavar="SHARE", help="Share of rows that pass a filter, or have a value.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ class ReleaseSpec:
     want: Mapping[str, float] = field(default_factory=dict)
     override: str = ""
     try_anyway: bool = False  # where an answer would most likely be no reply
-    passing: Fraction | None = None  # the share of rows that a plan supposes to pass the filters
+    passing: Fraction | None = None  # the share of rows that a plan supposes to pass the filters, or to have a value
     request_id: str | None = None  # the same id gives the stored answer again
 
     def __setstate__(self, state: Sequence[object]) -> None:
@@ -328,7 +328,7 @@ def sizes_of(loss: Counted) -> tuple[Fraction, Fraction]:
 
 
 def read_passing(written: Number, name: str = "passing") -> Fraction:
-    """The share of rows that a plan supposes to pass the filters, above 0 and at most 1."""
+    """The share of rows that a plan supposes to pass the filters, or to have a value, above 0 and at most 1."""
     share = read(written, name)
     if not 0 < share <= 1:
         raise PublicParameterError(f"{name} is a share, above 0 and at most 1, got {show(share)}")

@@ -106,9 +106,14 @@ class OddShare:
         weight = self._weight(share)
         return share_of(weight * noisy + (1.0 - weight) * (bought - others), bought, self._scales(weight, share))
 
-    def half_width(self, rows: int) -> float:
-        """Half-width of the share, at 95 %, for so many rows of which few are odd."""
-        scales = [self.scale] if self.of_rows is None else self._scales(self._weight(0.0), 0.0)
+    def half_width(self, rows: int, odd: float = 0.0) -> float:
+        """Half-width of the share, at 95 %, for so many rows of which this share is odd."""
+        if self.rows is not None:
+            scales = [self.scale]
+        elif self.of_rows is None:
+            scales = [self.scale * (1.0 - odd), self.scale * odd]
+        else:
+            scales = self._scales(self._weight(odd), odd)
         return noise_half_width(scales) / max(rows, 1)
 
     @property

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
+from itertools import chain
 from typing import Final
 
 from reticent.certificate.snapshot import NOTHING, EarlierShares
@@ -14,6 +15,7 @@ from reticent.privacy.cost import Cost
 from reticent.privacy.filters import Currency
 from reticent.privacy.numbers import show
 from reticent.statistics.context import Setting, Step
+from reticent.statistics.counts.incomplete_share import leaves_out
 from reticent.statistics.least_epsilon import least_epsilon
 from reticent.statistics.prepare import prepare
 from reticent.statistics.shares import SHARE
@@ -37,6 +39,7 @@ def wanted(
     within: Cost = NO_LIMIT,
     known: EarlierShares = NOTHING,
     *,
+    passing: Fraction | None = None,
     in_rho: bool = False,
 ) -> tuple[Ask, ...]:
     """The questions, each named one with the least epsilon on a grid of 1/1000 that reaches its half-width.
@@ -60,6 +63,8 @@ def wanted(
         The price that is not exceeded.
     known : EarlierShares
         Shares of incomplete rows that earlier releases told.
+    passing : Fraction or None
+        Share of rows that is supposed to have a value; None for all.
     in_rho : bool
         True if the price is searched in rho.
 
@@ -117,13 +122,21 @@ def wanted(
     def setting(name: str) -> Setting:
         return Setting(schema, public, asked[places[name]].keys, offered[places[name]], charged)
 
-    least = {name: least_epsilon(asked[places[name]], setting(name), width, people) for name, width in alone.items()}
+    def counted(names: Iterable[str]) -> int:
+        fewer = any(leaves_out(asked[places[name]], schema) for name in names)
+        return max(round(people * (passing or 1)), 1) if fewer else people
+
+    least = {
+        name: least_epsilon(asked[places[name]], setting(name), width, counted([name])) for name, width in alone.items()
+    }
     if together:
 
         def step(name: str, epsilon: Fraction) -> Step:
             return prepare(asked[places[name]], setting(name), epsilon)
 
-        least |= least_epsilons(together, least, step, people, in_rho=in_rho)
+        least |= least_epsilons(
+            together, least, step, counted(chain(*(one.answers for one in together))), in_rho=in_rho
+        )
     for name, needed in least.items():
         item = asked[places[name]]
         # the answer keeps all but what is set aside for caveats, so it needs that much more

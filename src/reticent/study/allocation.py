@@ -32,7 +32,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP, words
 from reticent.privacy.numbers import about, show
 from reticent.statistics.context import HUNDREDTH, TENTH, TENTH_PASSES, ExpectedAccuracy, Setting, Step, at_each, joined
-from reticent.statistics.counts.incomplete_share import IncompleteStep
+from reticent.statistics.counts.incomplete_share import IncompleteStep, leaves_out
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import calendar_told, prepare
 from reticent.statistics.statistic import Ask, Statistic, ask, ours
@@ -148,7 +148,7 @@ class PreparedRelease:
         found = (*self.steps, *(step for view in self.views for step in view.besides))
         return found if self.choice is None else (*found, self.choice)
 
-    def expected(self, place: int, people: int, *, passing: Fraction | None, where: bool) -> ExpectedAccuracy:
+    def expected(self, place: int, people: int, *, passing: Fraction | None, schema: Schema) -> ExpectedAccuracy:
         """The expectation of a step of ``all_steps`` for so many people, with what is said of the share beside it.
 
         Parameters
@@ -158,9 +158,9 @@ class PreparedRelease:
         people : int
             Supposed number of persons.
         passing : Fraction or None
-            Share of rows that is supposed to pass the filters; None for all.
-        where : bool
-            True if the study itself has a filter.
+            Share of rows that is supposed to pass the filters, or without one to have a value; None for all.
+        schema : Schema
+            Of the study, with its filter.
 
         Returns
         -------
@@ -168,19 +168,47 @@ class PreparedRelease:
             Half-widths at 95 %, in the unit of the answer.
         """
         step, (view, nth) = self.all_steps[place], self._view_of(place)
-        if not (where or self._is_filtered(place)):
-            found = self._in_groups(place, people)
-            return found if view is None else view.beside.expected(nth, found)
-        found = self._in_groups(place, max(round(people * (passing or 1)), 1))
-        if view is None:
+        filtered = schema.where is not None or self._is_filtered(place)
+        size = self.counted(place, people, passing=passing, schema=schema)
+        if passing is not None and isinstance(step, IncompleteStep) and not self.filters(where=filtered):
+            return step.expected(people, odd=1.0 - float(passing))
+        found = self._in_groups(place, size)
+        found = found if view is None else view.beside.expected(nth, found)
+        if view is None or (size == people and not filtered):
             return found
-        found = view.beside.expected(nth, found)
         if passing is not None:
-            told = f"as if {show(passing)} of the rows passed the filter"
+            told = f"as if {show(passing)} of the rows {'passed the filter' if filtered else 'had a value'}"
             return replace(found, note="; ".join(text for text in (found.note, told) if text))
         fewer = view.beside.expected(nth, step.expected(max(people // FEWER, 1)))
         replies = joined(("if every row passes", found.replies), ("if a tenth does", fewer.replies))
         return replace(found, replies=replies, others=(*found.others, (TENTH_PASSES, *fewer.headline)))
+
+    def counted(self, place: int, people: int, *, passing: Fraction | None, schema: Schema) -> int:
+        """The people whose rows an answer is of: a share of them where it has a filter.
+
+        Where no answer has one, it is the share of rows with a value, and of those that leave out missing cells.
+
+        Parameters
+        ----------
+        place : int
+            Place of the step in ``all_steps``.
+        people : int
+            Supposed number of persons.
+        passing : Fraction or None
+            Share of rows that is supposed to count so; None for all.
+        schema : Schema
+            Of the study, with its filter.
+
+        Returns
+        -------
+        int
+            At least 1.
+        """
+        if self.filters(where=schema.where is not None):
+            fewer = schema.where is not None or self._is_filtered(place)
+        else:
+            fewer = self._leaves_out(place, schema)
+        return max(round(people * (passing or 1)), 1) if fewer else people
 
     def at_each_cap(
         self,
@@ -221,6 +249,14 @@ class PreparedRelease:
     def filters(self, *, where: bool) -> bool:
         """Tell if some answer is of rows that a condition chose; ``where`` is true if the study itself has one."""
         return where or any(self._is_filtered(place) for place in range(len(self.steps)))
+
+    def leave_out(self, schema: Schema) -> bool:
+        """Tell if some answer of a study of this schema leaves out rows without a value."""
+        return any(self._leaves_out(place, schema) for place in range(len(self.steps)))
+
+    def _leaves_out(self, place: int, schema: Schema) -> bool:
+        """Tell if a step of ``all_steps`` leaves out rows without a value."""
+        return place < len(self.steps) and leaves_out(self.asked[place], self.schema or schema)
 
     def _in_groups(self, place: int, people: int) -> ExpectedAccuracy:
         """The expectation of a step; by group for groups of equal size, and for a tenth and a hundredth as large."""

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 FREE: Final = "free, of the answers above"
 BESIDE: Final = "beside the answers"  # head of the lines that nobody asked for
+NONE_MISSING: Final = "the widths above suppose no such row: passing=… tells the share of the others"
 MUCH: Final = 10**9  # bytes from which a plan tells them
 
 
@@ -389,7 +390,7 @@ def plan_of(
                 _at_candidates(
                     prepared,
                     place,
-                    _with_distance(step, terms.expected(prepared, place), max(round(people * (passing or 1)), 1)),
+                    _with_distance(step, terms.expected(prepared, place), terms.counted(prepared, place)),
                     people,
                 ),
                 prepared.asked[place].statistic if place < len(prepared.asked) else None,
@@ -415,7 +416,7 @@ def plan_of(
         each,
         tuple(one.asked.name for one in silent if one.asked.is_checked),
         of_release(prepared.all_steps, source, len(read) + (schema.person.column is not None), rows),
-        _comparisons(want, prepared, people),
+        _comparisons(want, prepared, min(terms.counted(prepared, place) for place in range(len(prepared.steps)))),
         None if source is None else _memory(prepared, schema, rows),
         rows_assumed,
         passing is None and prepared.filters(where=schema.where is not None),
@@ -444,7 +445,9 @@ def _helps(terms: PublicTerms, prepared: PreparedRelease, silent: Sequence[int])
 
 
 def _share_beside(terms: PublicTerms, found: ExpectedAccuracy) -> ExpectedAccuracy:
-    """The expectation of a share that stands beside answers; what declares it away where it would tell nothing."""
+    """The expectation of a share that stands beside answers; what tells a plan of it, and what declares it away."""
+    if terms.study._passing is None:
+        found = replace(found, note="; ".join(filter(None, (found.note, terms.study._worded(NONE_MISSING)))))
     if terms.study.schema.person.people is not None or terms.units is not None:
         return found
     if found.noise is not None and found.noise <= WIDEST and not hopeless(found.replies):

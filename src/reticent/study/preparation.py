@@ -140,7 +140,7 @@ def ask_for_widths(
         return read_questions(study, texts)
 
     schema = replace(study.schema, person=study.schema.person.as_declared)
-    return wanted(questions, want, schema, read, people, within, known, in_rho=in_rho)
+    return wanted(questions, want, schema, read, people, within, known, passing=study._passing, in_rho=in_rho)
 
 
 def settle_plan(
@@ -516,8 +516,11 @@ class PublicTerms:
         -------
         ExpectedAccuracy
         """
-        where = self.study.schema.where is not None
-        return made.expected(place, people or self.people, passing=self.study._passing, where=where)
+        return made.expected(place, people or self.people, passing=self.study._passing, schema=self.study.schema)
+
+    def counted(self, made: PreparedRelease, place: int) -> int:
+        """The people whose rows an answer is of, by the share of rows that is supposed to count."""
+        return made.counted(place, self.people, passing=self.study._passing, schema=self.study.schema)
 
     def of_checked(self, made: PreparedRelease) -> dict[int, ExpectedAccuracy]:
         """The expectations of the answers whose method nobody named, by place."""

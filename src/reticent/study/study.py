@@ -117,13 +117,13 @@ class Study(StudyTerms):
             raise
 
     def passing(self, share: Number | None) -> Study:
-        """The same study, whose plans suppose that this share of rows passes a filter.
+        """The same study, whose plans suppose that this share of rows passes a filter, or without one has a value.
 
         Parameters
         ----------
         share : number or None
-            A public guess, above 0 and at most 1. By default every row passes, and a plan says so. It moves no answer
-            and no price.
+            A public guess, above 0 and at most 1: without a filter 0.7, if 30 % of cells are missing. By default every
+            row counts, and a plan says so. It moves no answer, and no price but that of a wanted width.
 
         Returns
         -------
@@ -190,9 +190,15 @@ class Study(StudyTerms):
         assumed = people is None and self.schema.person.people is None
         left, ledger = self._left_of_plan()
         made = plan.plan_of(prepared, terms, assumed=assumed, left=left, ledger=ledger, want=want, source=self._file())
-        unused = self._passing is not None and not prepared.filters(where=of.schema.where is not None)
-        idle = ("passing tells of rows that pass a filter, and no question here has one",) if unused else ()
-        made = replace(made, noted=(*preparation.public_notes(self, within, prepared), *idle))
+        fewer = prepared.filters(where=of.schema.where is not None) or prepared.leave_out(of.schema)
+        idle = "passing tells of rows that pass a filter or have a value, and every question here is of all rows"
+        made = replace(
+            made,
+            noted=(
+                *preparation.public_notes(self, within, prepared),
+                *([] if fewer or self._passing is None else [idle]),
+            ),
+        )
         return made._refused_too(self._refused_by_engine())
 
     @current_options("study.rehearse")

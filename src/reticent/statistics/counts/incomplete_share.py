@@ -135,6 +135,11 @@ def odd_among(columns: Sequence[str], schema: Schema) -> tuple[str, ...]:
     return tuple(name for name in schema.columns if name in found)
 
 
+def leaves_out(asked: Ask, schema: Schema) -> bool:
+    """Tell if an answer is of fewer rows where cells are missing: no public value stands in for them."""
+    return any(schema.column(name).stand_in is None for name in odd_columns(asked, schema))
+
+
 def among(columns: tuple[str, ...], schema: Schema) -> str:
     """The part of an estimand that says which rows count: ``, among rows with a readable cost``."""
     dropped = [name for name in columns if schema.column(name).stand_in is None]
@@ -242,15 +247,15 @@ class IncompleteStep:
         rest = more[0][0][0] - odd if more else 0
         return Answer(self.name, (Cell((), self.share.draw(odd, rest, entropy, rows_bought)),))
 
-    def expected(self, people: int) -> ExpectedAccuracy:
-        """For typical rows of a person, or one each: with more rows the share is known better."""
+    def expected(self, people: int, *, odd: float = 0.0) -> ExpectedAccuracy:
+        """For typical rows of a person, or one each: with more rows the share, ``odd`` of them, is known better."""
         person, scale = self.setting.schema.person, self.share.scale
         rows = values_of(people, person.rows, person)
         drawn = [scale, scale] if self.share.rows is None else []
         likely = passing(lambda number: not too_few(number, drawn) if drawn else number >= 1, rows, drawn)
         if rows < 1 or (drawn and too_few(rows, drawn)):
             return ExpectedAccuracy(None, None, FEW, of_any(likely))
-        return ExpectedAccuracy(self.share.half_width(rows), None, replies=of_any(likely))
+        return ExpectedAccuracy(self.share.half_width(rows, odd), None, replies=of_any(likely))
 
 
 def counts_complete(asked: Ask, schema: Schema) -> bool:
