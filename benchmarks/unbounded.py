@@ -36,7 +36,8 @@ from reticent.entropy import Replayed  # noqa: E402
 from reticent.errors import QuestionError  # noqa: E402
 from reticent.outcome import Estimate, Reply  # noqa: E402
 from reticent.privacy.cost import Cost  # noqa: E402
-from reticent.study.allocation import settle, understand  # noqa: E402
+from reticent.study.allocation import settle  # noqa: E402
+from reticent.study.formulas import understand  # noqa: E402
 from reticent.study.release import draw  # noqa: E402
 from tests.support.stat_fake import Fake, schema_of  # noqa: E402
 from tests.support.unbounded_reference import LAWS, Law  # noqa: E402

@@ -26,7 +26,8 @@ from reticent.errors import Fault
 from reticent.ledger import Ledger
 from reticent.privacy.cost import Cost
 from reticent.privacy.loss import Loss, PureDP
-from reticent.study.allocation import PreparedRelease, settle, understand
+from reticent.study.allocation import PreparedRelease, settle
+from reticent.study.formulas import understand
 from reticent.study.release import Release, run
 
 if TYPE_CHECKING:

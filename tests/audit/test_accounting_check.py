@@ -22,7 +22,8 @@ from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.cost import Cost
 from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from reticent.privacy.sensitivity import L1, Linf
-from reticent.study.allocation import PreparedRelease, settle, understand
+from reticent.study.allocation import PreparedRelease, settle
+from reticent.study.formulas import understand
 from tests.assurance import accounting_check
 from tests.assurance.accounting_check import DIGITS, again, coin, concentrated, gaussian, geometric, rounded
 from tests.assurance.accounting_lines import check, lines

@@ -15,7 +15,8 @@ from reticent.privacy.adjacency import Kind
 from reticent.privacy.cost import Cost
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.robust.plans import ANY_N, MagnitudePlan, unit_of
-from reticent.study.allocation import PreparedRelease, settle, understand
+from reticent.study.allocation import PreparedRelease, settle
+from reticent.study.formulas import understand
 
 DELTA = "delta=0.000001"  # lifted to three rows of a person it is below a tenth of 1 / people
 PLANS = (

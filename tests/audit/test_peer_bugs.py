@@ -101,7 +101,8 @@ from reticent.statistics import public_facts, ranks
 from reticent.statistics.moments import moment_step as moment_basis
 from reticent.statistics.quantiles import quantile_step as quantiles
 from reticent.study import preparation
-from reticent.study.allocation import settle, understand
+from reticent.study.allocation import settle
+from reticent.study.formulas import understand
 from tests.assurance.broken.exhibit import QUICK
 from tests.assurance.broken.pipelines import OWNER, SHARED, Replay, people
 from tests.assurance.claims import verify

@@ -22,7 +22,8 @@ from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.cost import Cost
 from reticent.statistics import public_facts
-from reticent.study.allocation import PreparedRelease, settle, understand
+from reticent.study.allocation import PreparedRelease, settle
+from reticent.study.formulas import understand
 from reticent.study.study import Study
 
 QUESTIONS = ["count", "mean(x)", "median(x)", "sum(k) by g", "histogram(x, edges=0:10:2)"]

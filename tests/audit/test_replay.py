@@ -62,7 +62,8 @@ from reticent.statistics.moments import moment_step as moments
 from reticent.statistics.moments import proportion_step as proportions
 from reticent.statistics.quantiles import quantile_step as quantiles
 from reticent.study import release
-from reticent.study.allocation import PreparedRelease, settle, understand
+from reticent.study.allocation import PreparedRelease, settle
+from reticent.study.formulas import understand
 from tests.assurance import reader_rows
 from tests.assurance.reader_rows import uneven
 from tests.support.data_reference import Reference

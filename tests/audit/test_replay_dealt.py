@@ -26,7 +26,8 @@ from reticent.privacy.adjacency import Kind
 from reticent.privacy.cost import Cost
 from reticent.statistics.regression import block_medians, blocks, coefficients
 from reticent.statistics.regression.robust import SolutionStep
-from reticent.study.allocation import PreparedRelease, settle, understand
+from reticent.study.allocation import PreparedRelease, settle
+from reticent.study.formulas import understand
 
 KINDS: tuple[Kind, ...] = ("add_remove", "substitute")
 DELTA = "delta=0.00001"

@@ -23,7 +23,6 @@ LONGEST = 600  # lines of a file
 LONG = {  # files that are one idea each: a start would load a module more if they were split
     "data/query_compiler.py": "queries as expressions and statements",
     "statistics/quantiles/quantile_step.py": "one step, its answer and its plan",
-    "study/allocation.py": "the shares of a release",
 }
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK|NotImplementedError)\b")
 

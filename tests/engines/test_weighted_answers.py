@@ -17,7 +17,8 @@ from reticent.entropy import Replayed
 from reticent.outcome import Reply
 from reticent.privacy.cost import Cost
 from reticent.statistics.answer import Answer
-from reticent.study.allocation import settle, understand
+from reticent.study.allocation import settle
+from reticent.study.formulas import understand
 from reticent.study.release import draw
 from tests.support.engine_places import EVERY, Place, placed
 

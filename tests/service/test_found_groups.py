@@ -26,7 +26,8 @@ from reticent.privacy.cost import Cost
 from reticent.statistics.answer import Cell
 from reticent.statistics.grammar import parse
 from reticent.study import found_keys
-from reticent.study.allocation import PreparedRelease, settle, understand
+from reticent.study.allocation import PreparedRelease, settle
+from reticent.study.formulas import understand
 
 KEY = bytes(range(32))
 ODD: list[object] = [" statin ", "statin", "stating", "", "   ", None, "two\nlines", "é" * 9, "STATIN", "st atin"]

@@ -22,8 +22,8 @@ from reticent.outcome import Reply
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.cost import Cost
 from reticent.statistics.grammar import parse
-from reticent.study.allocation import settle, understand
-from reticent.study.formulas import extended, keys_of
+from reticent.study.allocation import settle
+from reticent.study.formulas import extended, keys_of, understand
 from reticent.study.release import draw
 from tests.support.cli_kit import run
 

@@ -28,7 +28,8 @@ from reticent.privacy.rederivation import rederive
 from reticent.statistics.answer import IncompleteRows
 from reticent.statistics.context import Setting
 from reticent.statistics.counts.incomplete_share import _ways, counts_complete, incomplete_step
-from reticent.study.allocation import settle, understand
+from reticent.study.allocation import settle
+from reticent.study.formulas import understand
 from reticent.study.plan import PlanLine
 
 if TYPE_CHECKING:

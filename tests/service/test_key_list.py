@@ -33,7 +33,8 @@ from reticent.privacy.cost import Cost
 from reticent.statistics.context import Setting
 from reticent.statistics.counts.key_list import KeyList
 from reticent.statistics.counts.key_list_step import KeyListStep, key_list
-from reticent.study.allocation import settle, understand
+from reticent.study.allocation import settle
+from reticent.study.formulas import understand
 from tests.support.data_reference import on_ring
 
 KEY = bytes(range(32))

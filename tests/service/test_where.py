@@ -28,7 +28,8 @@ from reticent.statistics.prepare import prepare
 from reticent.statistics.registry import all_statistics
 from reticent.statistics.robust.trimmed_mean import TrimmedMean
 from reticent.statistics.statistic import Ask
-from reticent.study.allocation import settle, understand
+from reticent.study.allocation import settle
+from reticent.study.formulas import understand
 from tests.support.cli_kit import run
 
 FILE = """

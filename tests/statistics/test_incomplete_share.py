@@ -24,7 +24,8 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics import shares
 from reticent.statistics.context import Setting, noisy
 from reticent.statistics.counts.incomplete_share import IncompleteStep, incomplete_step
-from reticent.study.allocation import settle, understand
+from reticent.study.allocation import settle
+from reticent.study.formulas import understand
 
 if TYPE_CHECKING:
     from reticent.privacy.adjacency import Kind

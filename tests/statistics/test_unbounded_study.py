@@ -51,7 +51,8 @@ from reticent.statistics.unbounded import (
     trimmed_mean as trimmed,
 )
 from reticent.statistics.unbounded.scaled_level import UNIT
-from reticent.study.allocation import PreparedRelease, settle, understand
+from reticent.study.allocation import PreparedRelease, settle
+from reticent.study.formulas import understand
 from reticent.study.release import draw
 from tests.support.stat_fake import Fake
 from tests.support.unbounded_reference import LAWS

@@ -29,7 +29,8 @@ from reticent.learning.fit import fit_release
 from reticent.statistics.answer import Answer
 from reticent.statistics.context import Step
 from reticent.study import release
-from reticent.study.allocation import PreparedRelease, Question
+from reticent.study.allocation import PreparedRelease
+from reticent.study.formulas import Question
 from tests.assurance import fits, models, session_replay
 from tests.assurance.fits import Fit
 from tests.assurance.session_replay import Talk

@@ -28,8 +28,8 @@ from reticent.ledger.account import ledger_at
 from reticent.ledger.state import state_folder
 from reticent.privacy.loss import to_json, words
 from reticent.privacy.numbers import positive, read, show
-from reticent.study.allocation import kind_words
 from reticent.study.selection import names_of_table
+from reticent.study.terms import kind_words
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession

@@ -21,7 +21,8 @@ from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.cost import Cost
 from reticent.statistics.density import DensityOf, Detail
-from reticent.study.allocation import PreparedRelease, settle, understand
+from reticent.study.allocation import PreparedRelease, settle
+from reticent.study.formulas import understand
 
 COLUMNS: Final[dict[str, Column]] = {
     "x": Real(Fraction(0), Fraction(10)),

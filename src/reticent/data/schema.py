@@ -204,6 +204,15 @@ class Person:
         """The same person as a release knows it, without what one plan supposes."""
         return replace(self, supposed=None)
 
+    def counted(self, found: int) -> int:
+        """The public number of persons that was found, unless another one is declared."""
+        if self.people is not None and self.people != found:
+            raise SpecError(
+                f"people = {self.people:,} is declared, but under substitution the number of people is public and it "
+                "is another. Correct people in the study, or leave it out."
+            )
+        return found
+
     def people_at_risk(self, units: int | None) -> int | None:
         """The number of people that a delta is compared with: the public number of ``units``, else those declared."""
         return units if self.neighbours().size_public else self.people

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Final, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from reticent.errors import PublicParameterError
 from reticent.privacy import convert
@@ -29,6 +29,9 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.convert import as_pld, as_renyi, as_zcdp, pld_view, renyi_of, zcdp_of
 from reticent.privacy.guarantee import Guarantee, Theorem
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of
+
+if TYPE_CHECKING:
+    from reticent.privacy.cost import Cost
 
 SEQUENCE: Final = Theorem(
     "in_sequence",
@@ -295,6 +298,39 @@ def in_zcdp(tree: Guarantee) -> Guarantee:
     return _viewed(tree, as_zcdp)
 
 
+def together(parts: Sequence[Guarantee], within: Cost, currency: str) -> Guarantee:
+    """The guarantee of all parts in the currency of the charge.
+
+    Parameters
+    ----------
+    parts : sequence of Guarantee
+        Guarantees of the steps.
+    within : Cost
+        Total of the release.
+    currency : str
+        Currency of the ledger.
+
+    Returns
+    -------
+    Guarantee
+        Guarantee in that currency.
+
+    Raises
+    ------
+    PublicParameterError
+        rho for a budget in (epsilon, delta) without a delta.
+    """
+    zcdp = within.rho is not None or currency == "zcdp"
+    whole = in_sequence([in_zcdp(part) for part in parts] if zcdp else parts)
+    if isinstance(whole.loss, ZCDP | ApproxZCDP) and currency == "approximate":
+        if within.delta is None:
+            raise PublicParameterError(
+                "A release in ρ enters a ledger in (ε, δ) at a named δ. Say delta=…, such as a tenth of what is left."
+            )
+        whole = convert.as_approx(whole, within.delta)
+    return whole
+
+
 def in_pld(tree: Guarantee) -> Guarantee:
     """The tree as a product of dominating pairs, each part by the pair of its own mechanism where there is one."""
     return _viewed(tree, as_pld)
@@ -372,6 +408,13 @@ def check_charged(made: Guarantee, charged: Guarantee) -> None:
     """
     if not alike(made, charged):
         raise PublicParameterError("what is about to be drawn has another price than was charged")
+
+
+def leaves(tree: Guarantee, known: dict[int, int]) -> int:
+    """Number of leaves of a proof; a part that stands in it many times is counted once and multiplied."""
+    if id(tree) not in known:
+        known[id(tree)] = sum(leaves(part, known) for part in tree.parts) if tree.parts else 1
+    return known[id(tree)]
 
 
 def public(neighbours: Adjacency, *, label: str = "") -> Guarantee:

@@ -9,6 +9,7 @@ guarantee of a release is derived from its steps; ``Cost.admit`` compares the de
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final, TypeAlias
@@ -16,10 +17,11 @@ from typing import Final, TypeAlias
 from reticent.errors import PublicParameterError, SpecError
 from reticent.exact.rounding import exp_up, round_down
 from reticent.privacy.loss import ZCDP, Loss, PureDP
-from reticent.privacy.numbers import Number, about, positive, read
+from reticent.privacy.numbers import Number, about, positive, read, show
 
 MOST_EPSILON: Final = 10
 DIGITS: Final = 12  # of the delta of one step
+NO_TOTAL: Final = 'Say what the release may cost: epsilon="1".'
 Written: TypeAlias = tuple[Number | None, Number | None, Number | None]  # epsilon, rho and delta of a caller
 
 OF_RELEASE: Final = (
@@ -172,6 +174,52 @@ def refuse_weak(epsilon: Fraction, override: str, helps: str = OF_RELEASE) -> No
             leading, power = (1, power + 1) if leading == 10 else (leading, power)
             factor = f"{leading} × 10{str(power).translate(str.maketrans('0123456789', '⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
         raise SpecError(f"ε {about(epsilon)} lets odds change by {factor}: this protects no one. {helps}")
+
+
+def shares(own: Sequence[Fraction | None], within: Cost, free: Sequence[bool]) -> tuple[Fraction, ...]:
+    """Amount of each question, an epsilon or a rho as ``within``: its own, or an equal part of the rest.
+
+    Parameters
+    ----------
+    own : sequence of Fraction or None
+        The amount that a question has of its own.
+    within : Cost
+        The price of the whole release.
+    free : sequence of bool
+        True for a question that takes no share.
+
+    Returns
+    -------
+    tuple of Fraction
+        An epsilon, or a rho, for each question.
+
+    Raises
+    ------
+    PublicParameterError
+        Questions without an amount where there is no total; own amounts that leave the others nothing.
+    """
+    if all(free):
+        return tuple(Fraction(1) for _ in own)
+    if any(free):
+        paid = [amount for amount, costs_nothing in zip(own, free, strict=True) if not costs_nothing]
+        rest = iter(shares(paid, within, [False] * len(paid)))
+        return tuple(Fraction(1) if costs_nothing else next(rest) for costs_nothing in free)
+    unit, total = ("ε", within.epsilon) if within.rho is None else ("ρ", within.rho)
+    named = sum((amount for amount in own if amount is not None), Fraction(0))
+    open_ones = own.count(None)
+    if total is None and not open_ones:
+        total = named
+    if total is None:
+        raise PublicParameterError(NO_TOTAL)
+    if named > total or (named == total and open_ones):
+        raise PublicParameterError(
+            f"answers with an ε or a width of their own need {unit} {about(named)}, which leaves nothing of "
+            f"{unit} {show(total)} for the others. Nothing was charged."
+            if open_ones
+            else f"answers with an ε or a width of their own need {unit} {about(named)}, and the release has {unit} "
+            f"{show(total)}. Nothing was charged."
+        )
+    return tuple((total - named) / open_ones if amount is None else amount for amount in own)
 
 
 def refuse_exposure(delta: Fraction, people: int | None) -> None:

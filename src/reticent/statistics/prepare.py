@@ -9,6 +9,7 @@ an average of values, is a date again; a spread is a number of days. Sums of dat
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,13 +24,15 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.exact.rounding import round_up
 from reticent.outcome import Reply
 from reticent.privacy.cost import MOST_EPSILON as MOST
-from reticent.privacy.numbers import positive
+from reticent.privacy.cost import Cost
+from reticent.privacy.numbers import positive, show
 from reticent.statistics import public_facts
 from reticent.statistics.context import Setting
 from reticent.statistics.public_facts import among_groups
 from reticent.statistics.statistic import Ask, Statistic, ask
 
 if TYPE_CHECKING:
+    from reticent.privacy.filters import Currency
     from reticent.statistics.answer import Answer, Cell
     from reticent.statistics.context import ExpectedAccuracy, Step
     from reticent.statistics.statistic import Statistic
@@ -287,3 +290,63 @@ def _delta(asked: Ask, setting: Setting) -> Fraction | None:
     if not asked.spends_delta:
         return None
     return asked.delta if setting.delta is None else setting.delta
+
+
+def deltas(asked: Sequence[Ask], within: Cost, charged: Currency = "approximate") -> tuple[Fraction | None, ...]:
+    """The delta each question may spend: its own, or an equal part of what those leave; None where it needs none.
+
+    A question that is ``charged`` in rho may need none there.
+
+    Parameters
+    ----------
+    asked : sequence of Ask
+    within : Cost
+        The price of the whole release.
+    charged : "approximate" or "zcdp"
+        Currency of the charge.
+
+    Returns
+    -------
+    tuple of Fraction or None
+        A delta for each question.
+
+    Raises
+    ------
+    PublicParameterError, QuestionError
+        Where a question needs a delta and there is none; where the questions' own come to more than the release's.
+    """
+    needs = [item.statistic.delta_in_rho or charged == "approximate" for item in asked]
+    spends = [item.delta is not None or (item.spends_delta and need) for item, need in zip(asked, needs, strict=True)]
+    own = [item.delta for item, spent in zip(asked, spends, strict=True) if spent]
+    if not own:
+        return (None,) * len(asked)
+    named = sum((amount for amount in own if amount is not None), Fraction(0))
+    open_ones = own.count(None)
+    if within.rho is not None and open_ones:
+        raise QuestionError(
+            f"{_first_open(asked, spends)} spends a δ of its own: give it one, such as delta=1e-9; the δ of a release "
+            "in ρ names the conversion. Nothing was charged."
+        )
+    if within.rho is not None:
+        return tuple(item.delta if spent else None for item, spent in zip(asked, spends, strict=True))
+    if within.delta is None and open_ones:
+        raise QuestionError(
+            f"{_first_open(asked, spends)} needs a δ, the probability of a reply where there should be none or, with "
+            "Gaussian noise, of a larger loss: say delta, such as 1e-9, well below one in the number of people. "
+            "Nothing was charged."
+        )
+    if within.delta is not None and (named > within.delta or (named == within.delta and open_ones)):
+        raise PublicParameterError(
+            f"the questions' own deltas come to {show(named)}, which leaves nothing of {show(within.delta)} for the "
+            "others"
+        )
+    each = (within.delta - named) / open_ones if open_ones and within.delta is not None else None
+    return tuple((item.delta or each) if spent else None for item, spent in zip(asked, spends, strict=True))
+
+
+def _first_open(asked: Sequence[Ask], spends: Sequence[bool]) -> str:
+    """The name of the first question that needs a delta and has none of its own."""
+    for item, spent in zip(asked, spends, strict=True):
+        if spent and item.delta is None:
+            return item.name
+    raise AssertionError("every question has a delta of its own")

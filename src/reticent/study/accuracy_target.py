@@ -17,12 +17,12 @@ from reticent.privacy.numbers import show
 from reticent.statistics.context import Setting, Step
 from reticent.statistics.counts.incomplete_share import leaves_out
 from reticent.statistics.least_epsilon import least_epsilon
-from reticent.statistics.prepare import prepare
+from reticent.statistics.prepare import deltas, prepare
 from reticent.statistics.shares import SHARE
 from reticent.statistics.statistic import Ask
-from reticent.study.allocation import CAVEAT_SHARE, Questions, caveat_is_due, deltas
+from reticent.study.allocation import CAVEAT_SHARE, caveat_is_due
 from reticent.study.bounds_candidates import columns_chosen
-from reticent.study.formulas import extended
+from reticent.study.formulas import Questions, extended
 from reticent.study.incomplete_shares import due
 from reticent.study.linked_widths import LinkedWidth, least_epsilons, linked_width
 

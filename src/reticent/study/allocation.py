@@ -8,53 +8,46 @@ release is derived from the steps; the total asked is only a limit on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, TypeAlias
-
-import attrs
+from typing import TYPE_CHECKING, Final
 
 from reticent.calendar import Calendar
 from reticent.certificate.snapshot import NOTHING, EarlierShares
 from reticent.data.columns import columns_of
 from reticent.data.expression_tree import Tree, write
 from reticent.data.query import KeyFile, Keys, columns_read
-from reticent.data.schema import Category, Column, Person, Schema, kind_of, needed, value_words
-from reticent.errors import Fault, PublicParameterError, QuestionError, Refusal, SpecError, first_of
+from reticent.data.schema import Schema, needed
+from reticent.errors import PublicParameterError, QuestionError
 from reticent.exact.rounding import round_down, sqrt_down, sqrt_up
 from reticent.mechanisms.geometric import Geometric
 from reticent.privacy import compose, ptr
-from reticent.privacy.convert import approx_of, as_approx, epsilon_delta, zcdp_of
-from reticent.privacy.cost import Cost
+from reticent.privacy.compose import leaves, together
+from reticent.privacy.convert import approx_of, epsilon_delta, zcdp_of
+from reticent.privacy.cost import NO_TOTAL, Cost, shares
 from reticent.privacy.filters import Currency
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP, words
-from reticent.privacy.numbers import about, show
+from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP
+from reticent.privacy.numbers import show
 from reticent.statistics.context import HUNDREDTH, TENTH, TENTH_PASSES, ExpectedAccuracy, Setting, Step, at_each, joined
 from reticent.statistics.counts.incomplete_share import IncompleteStep, leaves_out
 from reticent.statistics.grammar import parse
-from reticent.statistics.prepare import calendar_told, prepare
-from reticent.statistics.statistic import Ask, Statistic, ask, ours
-from reticent.study.formulas import extended, resolved
+from reticent.statistics.prepare import calendar_told, deltas, prepare
+from reticent.statistics.statistic import Ask
+from reticent.study.formulas import extended
 from reticent.study.incomplete_shares import NO_SHARES, ReleaseShares, beside, place_of_count
 
 if TYPE_CHECKING:
-    from reticent.data.table import Table
-    from reticent.ledger import Ledger
     from reticent.statistics.counts.bounds_choice import BoundsChoiceStep
     from reticent.statistics.counts.cap_choice import CapChoiceStep
     from reticent.statistics.counts.found_keys import FoundKeysStep
     from reticent.statistics.counts.incomplete_share import IncompleteShare
     from reticent.statistics.extensions import Extension
-    from reticent.study.key_files import KeyFolder
 
 CAVEAT_SHARE: Final = Fraction(1, 20)
 DIGITS: Final = 6  # of an epsilon that is solved for: short enough to read
 
-Question: TypeAlias = Statistic | Ask | str
-Questions: TypeAlias = Question | Sequence[Question]  # one, or a list
-NO_TOTAL: Final = 'Say what the release may cost: epsilon="1".'
 MOST_DRAWS: Final = 100_000  # parts of a proof: each takes about 1.4 kB of a certificate
 FEWER: Final = 10  # a plan tells what follows where one row of so many passes a filter
 SMALLER_GROUPS: Final = ((TENTH, 10), (HUNDREDTH, 100))
@@ -292,69 +285,6 @@ class PreparedRelease:
         return next(found, (None, 0))
 
 
-def understand(
-    questions: Questions,
-    schema: Schema,
-    groups: Keys | None = None,
-    extensions: Sequence[Extension] = (),
-    folder: Callable[[], KeyFolder] | None = None,
-) -> tuple[Ask, ...]:
-    """Questions with their groups as public keys; text is read by the grammar of the study file.
-
-    Parameters
-    ----------
-    questions : statistic, text, or sequence of them
-    schema : Schema
-    groups : Keys, optional
-        Groups of every question that names none.
-    extensions : sequence of Extension
-        Statistics of third parties that a text may name.
-    folder : function, optional
-        Gives the folder of the study, where files of keys lie.
-
-    Returns
-    -------
-    tuple of Ask
-
-    Raises
-    ------
-    QuestionError
-        No question, or a question that is asked twice.
-    """
-    listed = [questions] if isinstance(questions, str | Statistic | Ask) else questions
-    if not isinstance(listed, Iterable):
-        raise QuestionError('Ask a list of questions: [rt.count()], or ["count", "mean(x)"].')
-    found = [_understood(question, schema, groups, extensions, folder) for question in listed]
-    if not found:
-        raise QuestionError("Nothing was asked. For example: [rt.count()].")
-    names = [asked.name for asked in found]
-    for name in names:
-        if names.count(name) > 1:
-            raise QuestionError(f"{name} is asked twice. Ask once: the answer may be used as often as you like.")
-    return tuple(found)
-
-
-def _understood(
-    question: Question,
-    schema: Schema,
-    groups: Keys | None,
-    extensions: Sequence[Extension],
-    folder: Callable[[], KeyFolder] | None,
-) -> Ask:
-    if not isinstance(question, str | Statistic | Ask):
-        raise QuestionError(f'{question!r} is no question. Ask rt.count(), rt.mean("x"), or their text "mean(x)".')
-    if extensions or not (isinstance(question, str) or ours(question)):
-        from reticent.statistics.extensions import check_known, kinds_of
-
-        asked = parse(question, kinds_of(extensions)) if isinstance(question, str) else ask(question)
-        check_known(asked.statistic, extensions)
-    else:
-        asked = parse(question) if isinstance(question, str) else ask(question)
-    if isinstance(asked.groups, str) and groups is not None:
-        raise QuestionError("this study is grouped already: ask without 'by'")
-    return resolved(attrs.evolve(asked, groups=asked.groups or groups), schema, folder)
-
-
 def settle(
     asked: Sequence[Ask],
     within: Cost,
@@ -554,57 +484,15 @@ def _viewed(
     return steps, View(None if first.schema.where is None else first.schema, places, caveat, told)
 
 
-def together(parts: Sequence[Guarantee], within: Cost, currency: str) -> Guarantee:
-    """The guarantee of all parts in the currency of the charge.
-
-    Parameters
-    ----------
-    parts : sequence of Guarantee
-        Guarantees of the steps.
-    within : Cost
-        Total of the release.
-    currency : str
-        Currency of the ledger.
-
-    Returns
-    -------
-    Guarantee
-        Guarantee in that currency.
-
-    Raises
-    ------
-    PublicParameterError
-        rho for a budget in (epsilon, delta) without a delta.
-    """
-    if within.rho is not None or currency == "zcdp":
-        whole = compose.in_sequence([compose.in_zcdp(part) for part in parts])
-    else:
-        whole = compose.in_sequence(parts)
-    if isinstance(whole.loss, ZCDP | ApproxZCDP) and currency == "approximate":
-        if within.delta is None:
-            raise PublicParameterError(
-                "A release in ρ enters a ledger in (ε, δ) at a named δ. Say delta=…, such as a tenth of what is left."
-            )
-        whole = as_approx(whole, within.delta)
-    return whole
-
-
 def _refuse_many_draws(steps: Sequence[Step]) -> None:
     """Refuse a step whose groups are drawn one by one, and are too many for a certificate that anyone opens."""
     for step in steps:
-        if (draws := _leaves(step.guarantee, {})) > MOST_DRAWS:
+        if (draws := leaves(step.guarantee, {})) > MOST_DRAWS:
             raise QuestionError(
                 f"{step.name} makes {draws:,} draws one by one, and the proof of at most {MOST_DRAWS:,} fits a "
                 "certificate. Cut more coarsely, or ask for a count, sum, mean or proportion, whose groups share one "
                 "draw. Nothing was charged."
             )
-
-
-def _leaves(tree: Guarantee, known: dict[int, int]) -> int:
-    """Number of leaves of a proof; a part that stands in it many times is counted once and multiplied."""
-    if id(tree) not in known:
-        known[id(tree)] = sum(_leaves(part, known) for part in tree.parts) if tree.parts else 1
-    return known[id(tree)]
 
 
 def _free(asked: Ask, setting: Setting) -> bool:
@@ -622,112 +510,6 @@ def _set_aside(asked: Ask, amount: Fraction, schema: Schema) -> Fraction:
 def caveat_is_due(asked: Ask, schema: Schema) -> bool:
     """Tell if a cap on rows per person can change the estimand of this answer."""
     return schema.person.column is not None and asked.counts_rows
-
-
-def shares(own: Sequence[Fraction | None], within: Cost, free: Sequence[bool]) -> tuple[Fraction, ...]:
-    """Amount of each question, an epsilon or a rho as ``within``: its own, or an equal part of the rest.
-
-    Parameters
-    ----------
-    own : sequence of Fraction or None
-        The amount that a question has of its own.
-    within : Cost
-        The price of the whole release.
-    free : sequence of bool
-        True for a question that takes no share.
-
-    Returns
-    -------
-    tuple of Fraction
-        An epsilon, or a rho, for each question.
-
-    Raises
-    ------
-    PublicParameterError
-        Questions without an amount where there is no total; own amounts that leave the others nothing.
-    """
-    if all(free):
-        return tuple(Fraction(1) for _ in own)
-    if any(free):
-        paid = [amount for amount, costs_nothing in zip(own, free, strict=True) if not costs_nothing]
-        rest = iter(shares(paid, within, [False] * len(paid)))
-        return tuple(Fraction(1) if costs_nothing else next(rest) for costs_nothing in free)
-    unit, total = ("ε", within.epsilon) if within.rho is None else ("ρ", within.rho)
-    named = sum((amount for amount in own if amount is not None), Fraction(0))
-    open_ones = own.count(None)
-    if total is None and not open_ones:
-        total = named
-    if total is None:
-        raise PublicParameterError(NO_TOTAL)
-    if named > total or (named == total and open_ones):
-        raise PublicParameterError(
-            f"answers with an ε or a width of their own need {unit} {about(named)}, which leaves nothing of "
-            f"{unit} {show(total)} for the others. Nothing was charged."
-            if open_ones
-            else f"answers with an ε or a width of their own need {unit} {about(named)}, and the release has {unit} "
-            f"{show(total)}. Nothing was charged."
-        )
-    return tuple((total - named) / open_ones if amount is None else amount for amount in own)
-
-
-def deltas(asked: Sequence[Ask], within: Cost, charged: Currency = "approximate") -> tuple[Fraction | None, ...]:
-    """The delta each question may spend: its own, or an equal part of what those leave; None where it needs none.
-
-    A question that is ``charged`` in rho may need none there.
-
-    Parameters
-    ----------
-    asked : sequence of Ask
-    within : Cost
-        The price of the whole release.
-    charged : "approximate" or "zcdp"
-        Currency of the charge.
-
-    Returns
-    -------
-    tuple of Fraction or None
-        A delta for each question.
-
-    Raises
-    ------
-    PublicParameterError, QuestionError
-        Where a question needs a delta and there is none; where the questions' own come to more than the release's.
-    """
-    needs = [item.statistic.delta_in_rho or charged == "approximate" for item in asked]
-    spends = [item.delta is not None or (item.spends_delta and need) for item, need in zip(asked, needs, strict=True)]
-    own = [item.delta for item, spent in zip(asked, spends, strict=True) if spent]
-    if not own:
-        return (None,) * len(asked)
-    named = sum((amount for amount in own if amount is not None), Fraction(0))
-    open_ones = own.count(None)
-    if within.rho is not None and open_ones:
-        raise QuestionError(
-            f"{_first_open(asked, spends)} spends a δ of its own: give it one, such as delta=1e-9; the δ of a release "
-            "in ρ names the conversion. Nothing was charged."
-        )
-    if within.rho is not None:
-        return tuple(item.delta if spent else None for item, spent in zip(asked, spends, strict=True))
-    if within.delta is None and open_ones:
-        raise QuestionError(
-            f"{_first_open(asked, spends)} needs a δ, the probability of a reply where there should be none or, with "
-            "Gaussian noise, of a larger loss: say delta, such as 1e-9, well below one in the number of people. "
-            "Nothing was charged."
-        )
-    if within.delta is not None and (named > within.delta or (named == within.delta and open_ones)):
-        raise PublicParameterError(
-            f"the questions' own deltas come to {show(named)}, which leaves nothing of {show(within.delta)} for the "
-            "others"
-        )
-    each = (within.delta - named) / open_ones if open_ones and within.delta is not None else None
-    return tuple((item.delta or each) if spent else None for item, spent in zip(asked, spends, strict=True))
-
-
-def _first_open(asked: Sequence[Ask], spends: Sequence[bool]) -> str:
-    """The name of the first question that needs a delta and has none of its own."""
-    for item, spent in zip(asked, spends, strict=True):
-        if spent and item.delta is None:
-            return item.name
-    raise AssertionError("every question has a delta of its own")
 
 
 def most(asked: Sequence[Ask], within: Cost, currency: Currency, *, wants: bool, left: Callable[[], Loss]) -> Loss:
@@ -787,106 +569,3 @@ def _step(asked: Ask, setting: Setting, amount: Fraction, *, in_rho: bool) -> St
 
 def _rho(step: Step) -> Fraction:
     return zcdp_of(compose.in_zcdp(step.guarantee).loss).rho
-
-
-def at_least_one(people: int | None) -> None:
-    """Refuse a number of people that is none."""
-    if people is not None and (isinstance(people, bool) or not isinstance(people, int) or people < 1):
-        raise PublicParameterError(f"people must be an integer >= 1, got {people}")
-
-
-def as_declared(person: Person, found: int) -> int:
-    """The public number of persons that was found, unless another one is declared."""
-    if person.people is not None and person.people != found:
-        raise SpecError(
-            f"people = {person.people:,} is declared, but under substitution the number of people is public and it is "
-            "another. Correct people in the study, or leave it out."
-        )
-    return found
-
-
-def public_people(
-    table: Table, person: Person, ledger: Callable[[], Ledger], charge: Callable[[], Loss], who: str
-) -> int | None:
-    """The public number of persons: read under substitution, declared otherwise.
-
-    Reading can fail only where the rows cannot be read at all. That failure could tell something of them. So it is no
-    refusal but a fault, and costs the ``charge`` of the release, which is computed before any row is read.
-
-    Parameters
-    ----------
-    table : Table
-    person : Person
-    ledger : function
-        Opens the ledger for the charge of a fault.
-    charge : function
-        Computes the loss of the release.
-    who : str
-        Who asks, for the ledger.
-
-    Returns
-    -------
-    int or None
-        None where the number is private.
-
-    Raises
-    ------
-    Fault
-        The rows cannot be counted; the loss is charged.
-    """
-    from reticent.data.table import EngineFailure
-
-    if not person.neighbours().size_public:
-        return person.people
-    cost = charge()
-    try:
-        found = table.units()
-    except EngineFailure as failure:
-        reference = failure.reference
-    else:
-        return as_declared(person, found)
-
-    kept = ledger()
-    what, adjacency = "a release that could not be read", person.protected
-    try:
-        receipt = kept.reserve(cost, adjacency=adjacency, what=what, who=who)
-    except Refusal:  # rows were touched, so a refusal is no longer possible: all that is left goes
-        cost = kept.left()
-        receipt = kept.reserve(cost, adjacency=adjacency, what=what, who=who)
-    kept.fail(receipt, reference)
-    raise Fault(reference, words(cost))
-
-
-def kind_words(column: Column) -> str:
-    """``category of 3``, ``real 0 to 60``: what is asked of, as a study shows it."""
-    if isinstance(column, Category):
-        return f"category of {len(column.among)}"
-    if column.low is None or column.high is None:
-        return kind_of(column)
-    return f"{kind_of(column)} {value_words(column.low, column)} to {value_words(column.high, column)}"
-
-
-def description(title: str, schema: Schema, budget: Loss, groups: Keys | None) -> str:
-    """Text form of a study: its title, columns, neighbours, budget and groups, without a fact from its rows.
-
-    Parameters
-    ----------
-    title : str
-    schema : Schema
-    budget : Loss
-    groups : Keys or None
-
-    Returns
-    -------
-    str
-    """
-    columns = first_of(f"{name} ({kind_words(column)})" for name, column in schema.columns.items())
-    if columns.endswith("…"):
-        columns = f"{len(schema.columns):,} columns: {columns}"
-    grouped = f"\n  by       {groups.title}" if groups is not None else ""
-    if schema.where is not None:
-        grouped = f"\n  where    {write(schema.where)}{grouped}"
-    return (
-        f"Study '{title}'\n  columns  {columns}\n  person   {schema.person.protected.words()}\n"
-        f"  budget   {words(budget)}{grouped}"
-    )

@@ -22,15 +22,16 @@ from reticent.data.schema import Schema
 from reticent.errors import PublicParameterError, Refusal
 from reticent.exact.rounding import round_down, sqrt_down
 from reticent.privacy import compose, ptr
+from reticent.privacy.compose import together
 from reticent.privacy.convert import epsilon_delta, zcdp_of
-from reticent.privacy.cost import Cost
+from reticent.privacy.cost import NO_TOTAL, Cost
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.context import Setting
 from reticent.statistics.counts import cap_choice
 from reticent.statistics.counts.bounds_choice import BoundsChoiceStep
 from reticent.statistics.counts.cap_choice import CapChoiceStep
 from reticent.statistics.statistic import Ask
-from reticent.study.allocation import DIGITS, NO_TOTAL, PreparedRelease, caveat_is_due, settle, together
+from reticent.study.allocation import DIGITS, PreparedRelease, caveat_is_due, settle
 
 if TYPE_CHECKING:
     from reticent.data.table import Table

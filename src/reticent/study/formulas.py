@@ -1,5 +1,6 @@
-"""Expressions of questions: each becomes a computed column of the schema, whose name is the expression's text.
+"""Questions as they are understood: each expression becomes a computed column, whose name is the expression's text.
 
+    understand(questions, …)    questions of text or values, each resolved
     resolved(asked, schema)     a question whose expressions are in canonical text and whose groups are public keys
     extended(schema, asked)     the schema with the columns that questions compute; a name that is declared is itself
     keys_of(schema, groups)     the public keys of groups: of one column, or the product of several
@@ -11,12 +12,12 @@ counted over the whole product.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
@@ -35,13 +36,80 @@ from reticent.data.format import section
 from reticent.data.query import Keys
 from reticent.data.schema import Category, Integer, Key, Schema, odd_in_call
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.statistics.statistic import UNWEIGHTED, Ask
+from reticent.statistics.grammar import parse
+from reticent.statistics.statistic import UNWEIGHTED, Ask, Statistic, ask, ours
 
 if TYPE_CHECKING:
+    from reticent.statistics.extensions import Extension
     from reticent.study.key_files import KeyFolder
 
+Question: TypeAlias = Statistic | Ask | str
+Questions: TypeAlias = Question | Sequence[Question]  # one, or a list
 CROSS = "cross"
 MOST_SHOWN = 20  # keys of a list that a refusal repeats
+
+
+def understand(
+    questions: Questions,
+    schema: Schema,
+    groups: Keys | None = None,
+    extensions: Sequence[Extension] = (),
+    folder: Callable[[], KeyFolder] | None = None,
+) -> tuple[Ask, ...]:
+    """Questions with their groups as public keys; text is read by the grammar of the study file.
+
+    Parameters
+    ----------
+    questions : statistic, text, or sequence of them
+    schema : Schema
+    groups : Keys, optional
+        Groups of every question that names none.
+    extensions : sequence of Extension
+        Statistics of third parties that a text may name.
+    folder : function, optional
+        Gives the folder of the study, where files of keys lie.
+
+    Returns
+    -------
+    tuple of Ask
+
+    Raises
+    ------
+    QuestionError
+        No question, or a question that is asked twice.
+    """
+    listed = [questions] if isinstance(questions, str | Statistic | Ask) else questions
+    if not isinstance(listed, Iterable):
+        raise QuestionError('Ask a list of questions: [rt.count()], or ["count", "mean(x)"].')
+    found = [_understood(question, schema, groups, extensions, folder) for question in listed]
+    if not found:
+        raise QuestionError("Nothing was asked. For example: [rt.count()].")
+    names = [asked.name for asked in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise QuestionError(f"{name} is asked twice. Ask once: the answer may be used as often as you like.")
+    return tuple(found)
+
+
+def _understood(
+    question: Question,
+    schema: Schema,
+    groups: Keys | None,
+    extensions: Sequence[Extension],
+    folder: Callable[[], KeyFolder] | None,
+) -> Ask:
+    if not isinstance(question, str | Statistic | Ask):
+        raise QuestionError(f'{question!r} is no question. Ask rt.count(), rt.mean("x"), or their text "mean(x)".')
+    if extensions or not (isinstance(question, str) or ours(question)):
+        from reticent.statistics.extensions import check_known, kinds_of
+
+        asked = parse(question, kinds_of(extensions)) if isinstance(question, str) else ask(question)
+        check_known(asked.statistic, extensions)
+    else:
+        asked = parse(question) if isinstance(question, str) else ask(question)
+    if isinstance(asked.groups, str) and groups is not None:
+        raise QuestionError("this study is grouped already: ask without 'by'")
+    return resolved(attrs.evolve(asked, groups=asked.groups or groups), schema, folder)
 
 
 def resolved(asked: Ask, schema: Schema, folder: Callable[[], KeyFolder] | None = None) -> Ask:

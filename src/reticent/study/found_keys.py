@@ -23,13 +23,14 @@ from reticent.data.schema import Schema
 from reticent.data.transformations import filtered
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy import ptr
+from reticent.privacy.compose import together
 from reticent.privacy.convert import epsilon_delta
-from reticent.privacy.cost import Cost
+from reticent.privacy.cost import NO_TOTAL, Cost
 from reticent.statistics.context import Setting
 from reticent.statistics.counts.found_keys import MOST, SHARE, FoundKeysStep, UnlistedStep
 from reticent.statistics.counts.key_list_step import holders_of, listing_of
 from reticent.statistics.statistic import Ask
-from reticent.study.allocation import NO_TOTAL, PreparedRelease, settle, together
+from reticent.study.allocation import PreparedRelease, settle
 from reticent.study.formulas import keys_of, listed_texts
 
 if TYPE_CHECKING:

@@ -38,7 +38,6 @@ from reticent.statistics.context import values_of
 from reticent.statistics.public_facts import may_be_incomplete
 from reticent.statistics.scaling import Bound, Floats, Integers
 from reticent.statistics.shares import ASSUMED
-from reticent.study.allocation import as_declared
 
 FINE = 20  # a unit is about 2^-FINE of a column's range
 MOST_LABELS = 100
@@ -111,7 +110,7 @@ class Columns:
             return self.assumed
         table = self.rows()
         try:
-            return as_declared(person, table.units())
+            return person.counted(table.units())
         except EngineFailure:
             return person.people
         finally:

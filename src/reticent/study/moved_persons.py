@@ -15,11 +15,12 @@ from reticent.certificate.snapshot import NOTHING
 from reticent.data.schema import Schema
 from reticent.errors import QuestionError
 from reticent.privacy import ptr
+from reticent.privacy.compose import together
 from reticent.privacy.convert import epsilon_delta
 from reticent.privacy.cost import Cost
 from reticent.statistics.extensions import Extension
 from reticent.statistics.statistic import Ask
-from reticent.study.allocation import PreparedRelease, settle, together
+from reticent.study.allocation import PreparedRelease, settle
 
 
 def settle_moved(

@@ -22,14 +22,15 @@ from reticent.statistics.context import most as likeliest
 from reticent.statistics.grammar import parse
 from reticent.statistics.shares import ASSUMED
 from reticent.statistics.statistic import Ask
-from reticent.study.allocation import PreparedRelease, at_least_one, most, settle, understand
-from reticent.study.terms import StudyTerms
+from reticent.study.allocation import PreparedRelease, most, settle
+from reticent.study.formulas import understand
+from reticent.study.terms import StudyTerms, at_least_one
 
 if TYPE_CHECKING:
     from reticent.data.table import Table
     from reticent.ledger import Ledger
     from reticent.statistics.context import ExpectedAccuracy
-    from reticent.study.allocation import Questions
+    from reticent.study.formulas import Questions
     from reticent.study.key_files import KeyFolder
 
 

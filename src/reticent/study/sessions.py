@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from reticent.sessions.session import Answers, Holdout, Leaderboard, Of, SessionTerms, SparseVectorSession
     from reticent.statistics.density import DensityOf
     from reticent.statistics.statistic import Ask
-    from reticent.study.allocation import Questions
+    from reticent.study.formulas import Questions
     from reticent.study.plan import Plan
     from reticent.study.terms import Budget
 

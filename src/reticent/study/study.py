@@ -19,7 +19,7 @@ from reticent.privacy.cost import Cost
 from reticent.privacy.numbers import Number
 from reticent.statistics.statistic import read_clause
 from reticent.study import sessions
-from reticent.study.terms import StudyTerms, current_options, in_python_words
+from reticent.study.terms import StudyTerms, at_least_one, current_options, in_python_words
 
 # What a study does is imported where it is done, so that importing the package costs little more than NumPy.
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from reticent.statistics.density import DensityOf
     from reticent.statistics.extensions import Extension
     from reticent.statistics.statistic import Ask
-    from reticent.study.allocation import Questions
+    from reticent.study.formulas import Questions
     from reticent.study.plan import Plan
     from reticent.study.rehearsal import Rehearsal
     from reticent.study.release import Release
@@ -235,9 +235,9 @@ class Study(StudyTerms):
         Rehearsal
             Made-up answers, the same each time.
         """
-        from reticent.study import allocation, preparation, rehearsal
+        from reticent.study import preparation, rehearsal
 
-        allocation.at_least_one(people)
+        at_least_one(people)
         joined, questions = preparation.join(self, questions)
         of = joined._supposing(rows)
         public = people if self.schema.person.adjacency == "substitute" else self.schema.person.people

@@ -15,10 +15,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, ParamSpec, Self, TypeAlias, TypeVar
 
+from reticent.data.expression_tree import write
 from reticent.data.format import Limits, in_database
-from reticent.data.schema import Schema
+from reticent.data.schema import Category, Column, Schema, kind_of, value_words
 from reticent.errors import (
     BudgetError,
+    Fault,
     LedgerError,
     PublicParameterError,
     QuestionError,
@@ -26,8 +28,9 @@ from reticent.errors import (
     ReticentError,
     SpecError,
     doors,
+    first_of,
 )
-from reticent.privacy.loss import Loss
+from reticent.privacy.loss import Loss, words
 from reticent.privacy.numbers import Number, read, show
 
 # What a study does is imported where it is done, so that importing the package costs little more than NumPy.
@@ -218,8 +221,8 @@ class StudyTerms:
 
     def _table(self, limits: Mapping[str, object] | None = None) -> Table:
         self._refuse_changed()
-        for words in self._refused_by_engine():  # before a session of it is started
-            raise SpecError(f"{words} Nothing was read.")
+        for said in self._refused_by_engine():  # before a session of it is started
+            raise SpecError(f"{said} Nothing was read.")
         from reticent.data.table import open_table
         from reticent.ledger.account import protected_log
 
@@ -255,7 +258,7 @@ class StudyTerms:
         from reticent.data.source import is_spark
 
         engine = "spark" if is_spark(self._rows) else engine_at(place, self.spec.engine)
-        return [self._worded(words) for words in refused_settings(engine, limits, self.schema, place)]
+        return [self._worded(said) for said in refused_settings(engine, limits, self.schema, place)]
 
     def _probe(self, table: Table) -> None:
         from reticent.data.table import check_engine
@@ -263,15 +266,54 @@ class StudyTerms:
         check_engine(table)
 
     def _public_people(self, table: Table, charge: Callable[[], Loss], who: str) -> int | None:
-        """The number of persons, if it is public: counted under substitution, at that charge if it fails."""
-        from reticent.study.allocation import public_people
+        """The public number of persons: read under substitution, declared otherwise; None where it is private.
 
-        return public_people(table, self.schema.person, lambda: self.ledger, charge, who)
+        Reading can fail only where the rows cannot be read at all. That failure could tell something of them. So it is
+        no refusal but a fault, and costs the ``charge`` of the release, which is computed before any row is read.
+
+        Parameters
+        ----------
+        table : Table
+        charge : function
+            Computes the loss of the release.
+        who : str
+            Who asks, for the ledger.
+
+        Returns
+        -------
+        int or None
+
+        Raises
+        ------
+        Fault
+            The rows cannot be counted; the loss is charged.
+        """
+        from reticent.data.table import EngineFailure
+
+        person = self.schema.person
+        if not person.neighbours().size_public:
+            return person.people
+        cost = charge()
+        try:
+            found = table.units()
+        except EngineFailure as failure:
+            reference = failure.reference
+        else:
+            return person.counted(found)
+
+        kept = self.ledger
+        what, adjacency = "a release that could not be read", person.protected
+        try:
+            receipt = kept.reserve(cost, adjacency=adjacency, what=what, who=who)
+        except Refusal:  # rows were touched, so a refusal is no longer possible: all that is left goes
+            cost = kept.left()
+            receipt = kept.reserve(cost, adjacency=adjacency, what=what, who=who)
+        kept.fail(receipt, reference)
+        raise Fault(reference, words(cost))
 
     def _assumed(self, people: int | None) -> tuple[int, bool]:
         """The number of people of a plan, and whether it is only assumed."""
         from reticent.statistics.shares import ASSUMED
-        from reticent.study.allocation import at_least_one
 
         at_least_one(people)
         known = self.schema.person.people if people is None else people
@@ -348,9 +390,15 @@ class StudyTerms:
         return self.ledger if Path(path).exists() else None
 
     def __repr__(self) -> str:
-        from reticent.study.allocation import description
-
-        told = description(self.title, self.schema, self.spec.budget.loss, self._groups)
+        columns = first_of(f"{name} ({kind_words(column)})" for name, column in self.schema.columns.items())
+        if columns.endswith("…"):
+            columns = f"{len(self.schema.columns):,} columns: {columns}"
+        told = f"Study '{self.title}'\n  columns  {columns}\n  person   {self.schema.person.protected.words()}\n"
+        told += f"  budget   {words(self.spec.budget.loss)}"
+        if self.schema.where is not None:
+            told += f"\n  where    {write(self.schema.where)}"
+        if self._groups is not None:
+            told += f"\n  by       {self._groups.title}"
         missing = self._missing()
         if not (self.spec.source or self.schema.person.column):
             told += "\n  note     each row counts as another person: person= names the column that says whose it is"
@@ -455,6 +503,21 @@ def in_python_words(study: object, refused: ReticentError) -> None:
     """Say what to declare as ``rt.study`` takes it, where no study file is."""
     if isinstance(refused, Refusal) and isinstance(study, StudyTerms):
         refused.args = (study._worded(str(refused)),)
+
+
+def at_least_one(people: int | None) -> None:
+    """Refuse a number of people that is none."""
+    if people is not None and (isinstance(people, bool) or not isinstance(people, int) or people < 1):
+        raise PublicParameterError(f"people must be an integer >= 1, got {people}")
+
+
+def kind_words(column: Column) -> str:
+    """``category of 3``, ``real 0 to 60``: what is asked of, as a study shows it."""
+    if isinstance(column, Category):
+        return f"category of {len(column.among)}"
+    if column.low is None or column.high is None:
+        return kind_of(column)
+    return f"{kind_of(column)} {value_words(column.low, column)} to {value_words(column.high, column)}"
 
 
 doors(StudyTerms, in_python_words)

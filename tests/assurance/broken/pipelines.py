@@ -32,7 +32,8 @@ from reticent.privacy.numbers import about
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.answer import Answer
 from reticent.statistics.context import ExpectedAccuracy
-from reticent.study.allocation import PreparedRelease, settle, understand
+from reticent.study.allocation import PreparedRelease, settle
+from reticent.study.formulas import understand
 from tests.assurance.broken.exhibit import AnyExhibit, Effort, Exhibit, Found, judged
 
 Row: TypeAlias = tuple[str, Any, str]  # who, x as it came, group

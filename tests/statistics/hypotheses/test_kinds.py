@@ -25,7 +25,8 @@ from reticent.statistics.hypotheses.step import HypothesisStep
 from reticent.statistics.moments.moment_step import UNIT, MomentBasis
 from reticent.statistics.prepare import prepare
 from reticent.statistics.statistic import ask
-from reticent.study.allocation import settle, understand
+from reticent.study.allocation import settle
+from reticent.study.formulas import understand
 
 COLUMNS: dict[str, Column] = {
     "income": real(0, 100),
