@@ -82,10 +82,13 @@ class CheckError(ReticentError):
     """A certificate, a signature or a ledger failed its verification."""
 
 
-def first_of(names: Iterable[object]) -> str:
-    """Names with commas for a message: the first twelve, and dots for others, since a table may have hundreds."""
+def first_of(names: Iterable[object], most: int = NAMED) -> str:
+    """Names with commas for a message: the first ones, and how many others there are, since a table may have hundreds.
+
+    ``names`` are public, and so is their number.
+    """
     listed = [str(name) for name in names]
-    return ", ".join([*listed[:NAMED], *["…"] * (len(listed) > NAMED)])
+    return ", ".join(listed[:most]) + (f" and {len(listed) - most:,} more" if len(listed) > most else "")
 
 
 def uncharged(words: str) -> str:

@@ -1,7 +1,7 @@
 """Outcome of a question: a reply, or no reply.
 
-Declining is a value of its own type, never ``None``, ``NaN`` or an exception, and it never says why:
-``NoReply`` has no fields, so there is nowhere for a reason, which would itself be an answer, to travel.
+Declining is a value of its own type, never ``None``, ``NaN`` or an exception, and no rows are a reason that it tells:
+``NoReply`` has no fields, since that reason would itself be an answer. A page says what would help by public facts.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Reply(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class NoReply:
-    """The data could not support a safe answer. It carries nothing, on purpose."""
+    """The data could not support a safe answer. It carries nothing of the rows, on purpose."""
 
 
 NO_REPLY: Final = NoReply()

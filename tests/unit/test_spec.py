@@ -427,7 +427,7 @@ def test_columns_that_nobody_has_filled_in_are_one_problem(tmp_path: Path) -> No
     with pytest.raises(SpecError) as refused:
         read_spec(file)
     (told,) = refused.value.problems
-    assert told.startswith(f"14 columns have no kind: {', '.join(names[:12])}, …. Give each kind = ")
+    assert told.startswith(f"14 columns have no kind: {', '.join(names[:12])} and 2 more. Give each kind = ")
 
 
 def test_a_problem_of_several_questions_is_said_once() -> None:

@@ -28,7 +28,7 @@ from reticent.certificate import schema
 from reticent.data.expression_tree import write
 from reticent.data.format import check_title, exact
 from reticent.data.schema import Category, Column, Integer, Real, Schema, kind_of, value_words
-from reticent.errors import CheckError, PublicParameterError, made_as
+from reticent.errors import CheckError, PublicParameterError, first_of, made_as
 from reticent.ledger import Ledger, Receipt
 from reticent.outcome import NO_REPLY, Estimate, Reply
 from reticent.privacy import loss as losses
@@ -512,7 +512,8 @@ class CertificateRecord:
             for text in dict.fromkeys(answer.caveats):
                 of.setdefault(text, []).append(answer.name)
         return tuple(
-            text if len(names) in (0, len(answers)) else f"{listed(names)}: {text}" for text, names in of.items()
+            text if len(names) in (0, len(answers)) else f"{first_of(names, MOST_NAMES)}: {text}"
+            for text, names in of.items()
         )
 
     @property
@@ -530,12 +531,6 @@ def audit_words(stated: dict[str, Any]) -> str:
         f"plan audit {stated['verdict']}: {stated['triples']:,} made-up pairs of neighbours, "
         f"{stated['noise_calls']:,} noise calls"
     )
-
-
-def listed(names: list[str]) -> str:
-    """``mean(age), mean(cost)``, and the number of those left out."""
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(names[:MOST_NAMES]) + more
 
 
 def _stated(document: dict[str, Any]) -> dict[str, Guarantee | Loss]:

@@ -22,7 +22,7 @@ from reticent.data.joined_table import JoinedTable, before_dot, own_name, parted
 from reticent.data.joins import source_of, with_tables
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, Text
 from reticent.data.source import identity_of, names_of, open_source, path_of
-from reticent.errors import PublicParameterError, SpecError
+from reticent.errors import PublicParameterError, SpecError, first_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -237,7 +237,7 @@ def without_partners(schema: Schema) -> list[str]:
         for here, there in joined.keys:
             lost = _lost(schema.columns.get(here), there, joined.content)
             if lost:
-                shown = ", ".join(lost[:MOST_SHOWN]) + (", …" if len(lost) > MOST_SHOWN else "")
+                shown = first_of(lost, MOST_SHOWN)
                 said.append(
                     f"[tables.{name}] has no {there} {shown}, which columns.{toml_key(here)} lists: such rows {rows}."
                 )

@@ -21,6 +21,7 @@ from reticent.privacy.numbers import Number, about, positive, read, show
 
 MOST_EPSILON: Final = 10
 DIGITS: Final = 12  # of the delta of one step
+UNNAMED: Final = "no epsilon was named"  # of a fit: its price is a default
 NO_TOTAL: Final = 'Say what the release may cost: epsilon="1".'
 Written: TypeAlias = tuple[Number | None, Number | None, Number | None]  # epsilon, rho and delta of a caller
 

@@ -217,7 +217,7 @@ def one(answers: Mapping[str, Answer], named: Named, of: str | Statistic | Ask |
     """
     found = find(answers, named, of)
     if len(found) != 1:
-        shown = ", ".join([part.cell.where for part in found[:6]] + ["…"] * (len(found) > 6))
+        shown = first_of((part.cell.where for part in found), 6)
         whole = found[0].name if of is None else found[0].cell.where
         raise QuestionError(
             f'{found[0].answer.name} has {len(found)} cells: {shown}. Name one of them, such as "{whole}".'

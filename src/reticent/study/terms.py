@@ -391,8 +391,6 @@ class StudyTerms:
 
     def __repr__(self) -> str:
         columns = first_of(f"{name} ({kind_words(column)})" for name, column in self.schema.columns.items())
-        if columns.endswith("…"):
-            columns = f"{len(self.schema.columns):,} columns: {columns}"
         told = f"Study '{self.title}'\n  columns  {columns}\n  person   {self.schema.person.protected.words()}\n"
         told += f"  budget   {words(self.spec.budget.loss)}"
         if self.schema.where is not None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 import numpy as np
 
 from reticent.entropy import Entropy
-from reticent.errors import PublicParameterError
+from reticent.errors import PublicParameterError, first_of
 from reticent.mechanisms.hadamard import Hadamard
 from reticent.mechanisms.hashing import Hashing
 from reticent.mechanisms.kary import KAry
@@ -121,8 +121,7 @@ def _yes_no(made: RandomizedResponse | OneSided, at: NDArray[np.int64], entropy:
 
 
 def _refused(design: DesignRecord, truth: object) -> PublicParameterError:
-    listed = ", ".join(design.among[:LISTED]) + (", …" if len(design.among) > LISTED else "")
-    return PublicParameterError(f"{truth!r} is not one of: {listed}. It was not sent.")
+    return PublicParameterError(f"{truth!r} is not one of: {first_of(design.among, LISTED)}. It was not sent.")
 
 
 def _place(design: DesignRecord, truth: object) -> int:

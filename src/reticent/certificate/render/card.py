@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from reticent.certificate.record import CertificateRecord
 from reticent.certificate.render.tables import number
+from reticent.privacy.cost import UNNAMED
 from reticent.privacy.loss import words
 
 FITS: Final = ("fit", "grid search")
@@ -36,7 +37,6 @@ OF_KIND: Final = {
     "KMeans": "A centre is a place among values and no person. How many clusters there are was said beforehand.",
     "PCA": "Axes along which rows vary alike are mixed up by noise.",
 }
-UNNAMED: Final = "no epsilon was named"
 NO_INTERVALS: Final = "no intervals"
 HEAVY: Final = 1.5  # times what was asked: a penalty that a reader would not expect
 

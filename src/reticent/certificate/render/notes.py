@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reticent.certificate.record import CertificateRecord, listed
-from reticent.errors import NAMED
+from reticent.certificate.record import MOST_NAMES, CertificateRecord
+from reticent.errors import NAMED, first_of
 from reticent.statistics.public_facts import CommonClause, sharing_lines
 from reticent.statistics.shares import in_short
 
@@ -95,7 +95,7 @@ def _beside(text: str, estimand: str) -> str:
 def _attributed(text: str, places: tuple[int, ...], names: Sequence[str]) -> str:
     if len(places) in (0, len(names)):
         return text
-    return f"{listed([names[place] for place in places])}: {text}"
+    return f"{first_of((names[place] for place in places), MOST_NAMES)}: {text}"
 
 
 __all__ = ["Notes", "lines_of", "notes"]

@@ -33,7 +33,7 @@ from reticent.ledger.account import note_fault
 from reticent.mechanisms import gate
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
-from reticent.privacy.cost import Cost
+from reticent.privacy.cost import UNNAMED, Cost
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
 from reticent.privacy.numbers import Number, read
@@ -57,7 +57,7 @@ class DefaultEpsilon(int):
 
     def __call__(self) -> str:
         """The note of a plan, and the caveat of a certificate."""
-        return f"no epsilon was named: a fit costs ε {int(self)} then, and epsilon=… names another price"
+        return f"{UNNAMED}: a fit costs ε {int(self)} then, and epsilon=… names another price"
 
 
 ONE: Final = DefaultEpsilon(1)
