@@ -112,13 +112,13 @@ epsilon = "1"
     (tmp_path / "wide.toml").write_text(text, "utf-8")
     said = run("check", str(tmp_path / "wide.toml"))
     assert said.code == 0
-    assert "x11 and 289 more that are not integers" in " ".join(said.said.split())
+    assert "and 289 more that are not integers" in " ".join(said.said.split())
     assert len(said.said) <= 3 * LONGEST
 
 
 def test_a_wide_study_shows_some_of_its_columns(study: rt.Study) -> None:
     assert len(repr(study)) <= LONGEST
-    assert "301 columns" in repr(study)
+    assert "and 289 more" in repr(study)
 
 
 def test_many_answers_take_one_projection(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -371,7 +371,7 @@ class Schema:
                 f"The keys of {name} are public: the study file lists them, or has their range. Only a column of texts "
                 "has keys to find. Nothing was charged."
             )
-        raise unknown_column(name, list(self.texts))
+        raise unknown_column(name, list(self.texts or self.columns))
 
     def bounded(self, name: str, asked: str, *, instead: str = "", labels: str = "") -> tuple[Fraction, Fraction]:
         """The public bounds of a numeric column, or the refusal that tells how to declare them.

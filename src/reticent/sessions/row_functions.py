@@ -166,7 +166,7 @@ def axes_of(schema: Schema, columns: Sequence[str]) -> dict[str, GridColumn]:
     called = {schema.canonical(name): name for name in columns}
     if len(called) > MOST_COLUMNS:
         raise QuestionError(f"at most {MOST_COLUMNS} columns")
-    made = {full: _axis(full, schema.column(full), *schema.bounded(full, full)) for full in called}
+    made = {full: _axis(full, schema.column(full), *schema.bounded(full, "a session")) for full in called}
     return {full: replace(axis, called=called[full]) for full, axis in made.items()}
 
 

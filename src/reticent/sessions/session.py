@@ -28,6 +28,7 @@ from typing import (
 
 from reticent.certificate.makers import Transcript, of_session
 from reticent.certificate.snapshot import recorded
+from reticent.data.columns import columns_of
 from reticent.data.source import name_of as name_of_source
 from reticent.data.table import EngineFailure
 from reticent.entropy import Forks, SystemEntropy
@@ -134,6 +135,7 @@ class PaidSession(Generic[T]):
         self._first = (0, 0)  # round and answer of the certificate that is being written
 
         self._schema, self._taken = study.schema, name_of_source(study._place)
+        columns_of([query_of(plan.axes)], study.schema)
         existing = study._existing()
         study._check_left(existing, plan.first.loss, plan.first.adjacency)
         table = study._table()

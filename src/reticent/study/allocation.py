@@ -359,8 +359,9 @@ def settle(
     besides = [step for view in (everyone, *views.values()) for step in view.besides]
     whole = together([step.guarantee for step in (*in_order, *besides)], within, currency)
     _refuse_many_draws(in_order)
-    for step, item in zip(in_order, asked, strict=True):
-        _refuse_columns(step, schemas[item.condition])
+    for view in (everyone, *views.values()):
+        for step in (*(steps[place] for place in view.places), *view.besides):
+            _refuse_columns(step, view.schema or schema)
     found = PreparedRelease(
         in_order,
         everyone.caveat,

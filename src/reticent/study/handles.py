@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.certificate.snapshot import EarlierShares
+from reticent.data.columns import columns_of
 from reticent.data.contradictions import readable_columns
 from reticent.data.expression_tree import write
 from reticent.data.joins import lines
@@ -169,7 +170,8 @@ class Columns:
         power = width.numerator.bit_length() - width.denominator.bit_length()
         return Fraction(1 << power) if power >= 0 else Fraction(1, 1 << -power)
 
-    def ready(self) -> None:
+    def ready(self, columns: Sequence[str]) -> None:
+        columns_of([Records(*self._sources(columns))], self.schema)
         if self.place:
             self.rows().close()
 

@@ -22,7 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
-from reticent.errors import PublicParameterError, QuestionError, Refusal, warn
+from reticent.errors import PublicParameterError, QuestionError, Refusal, refusing, warn
 from reticent.privacy.cost import refuse_exposure
 from reticent.privacy.numbers import Number
 
@@ -376,9 +376,10 @@ def _about(record: Record | None, purpose: str, name: str) -> Record:
 
 
 def _noted(study: Payer, work: Callable[[], A], about: Record) -> A:
-    """``work``, with a refusal noted in the ledger."""
+    """``work``, with a refusal noted in the ledger, which says that nothing was charged."""
     try:
-        return work()
+        with refusing():
+            return work()
     except Refusal as refusal:
         study._note(refusal, about.name, about.who)
         raise

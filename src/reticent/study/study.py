@@ -551,6 +551,7 @@ class Study(StudyTerms):
     model_plan = sessions.model_plan
     synthesis_plan = sessions.synthesis_plan
 
+    @refusing()
     def xy(self, columns: Sequence[str], y: str | None = None) -> tuple[Handle, Handle | None]:
         """Handles on columns for the models of ``reticent.learning``, as ``handles.xy`` says. Nothing is read."""
         from reticent.study.handles import Columns, xy

@@ -501,7 +501,7 @@ def bought(
     charge = compose.in_zcdp(guarantee).loss if here.ledger.currency == "zcdp" else guarantee.loss
     if here.shelf is not None:
         here.ledger.check(charge, adjacency=guarantee.adjacency)  # before a cluster is started for it
-        here.shelf.ready()
+        here.shelf.ready(here.columns)
     entry = what if here.names is None else f"{what}: {_formula(here)}"[:200]
     receipt = here.ledger.reserve(charge, adjacency=guarantee.adjacency, what=entry, purpose=purpose, who=who)
     try:

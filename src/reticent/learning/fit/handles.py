@@ -94,8 +94,8 @@ class Shelf(Protocol):
         """Tell if it is public that no row lacks one of these columns."""
         ...
 
-    def ready(self) -> None:
-        """Refuse, before the charge, a source that is not there, lacks a column, or has changed."""
+    def ready(self, columns: Sequence[str]) -> None:
+        """Refuse, before the charge, columns that cannot be read so, and a source that lacks one or has changed."""
         ...
 
     def read(self, columns: Sequence[str]) -> Floats:
