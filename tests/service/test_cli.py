@@ -217,7 +217,7 @@ def test_check_doubts_a_decimal_point_between_semicolons(study: Path) -> None:
         place.write_text(text, "utf-8")
         (study.parent / "clinic.csv").write_text("pid,age,cost,town,diagnosis\n".replace(",", sign), "utf-8")
         said = run("check", str(place)).said
-        assert ("numbers are often 1234,5. To say so: decimal" in said) is doubted, said
+        assert ("numbers are often 1234,5. If yours are: [study] decimal" in said) is doubted, said
 
 
 @pytest.mark.parametrize(

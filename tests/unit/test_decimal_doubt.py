@@ -1,4 +1,4 @@
-"""``rt.study`` doubts a decimal point between semicolons, as ``check`` does of a study file."""
+"""A plan in Python doubts a decimal point between semicolons, as ``check`` does of a study file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _opened(folder: Path, sign: str, **told: str) -> list[str]:
             delimiter=sign,
             ledger=None,
             **told,  # type: ignore[arg-type]  # decimal alone
-        )
+        ).plan(["mean(x)"], epsilon=1)
     return [str(one.message) for one in caught]
 
 

@@ -9,7 +9,6 @@ import pytest
 
 import reticent as rt
 from reticent.cli.output import Voice
-from reticent.cli.plan import say_doubts
 from reticent.data.format import Format
 from reticent.data.schema import Category, Person, Schema
 from reticent.data.study_file import read_spec
@@ -41,7 +40,7 @@ def _study(folder: Path, told: str = "", column: str = "ward", among: tuple[str,
 
 
 def _messages(folder: Path, **told: str) -> list[str]:
-    """Warnings of a study in Python and of one release."""
+    """Warnings of a study in Python and of one plan."""
     (folder / "t.csv").write_text("ward\n" + "Gynäkologie\nChirurgie\n" * 50, told.get("encoding", "windows-1252"))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -52,7 +51,7 @@ def _messages(folder: Path, **told: str) -> list[str]:
             budget=1,
             columns={"ward": rt.category(WARDS)},
             **told,  # type: ignore[arg-type]  # encoding alone
-        )
+        ).plan(["count by ward"], epsilon=1)
     return [str(one.message) for one in caught]
 
 
@@ -104,7 +103,8 @@ def test_a_doubt_before_the_question_at_a_terminal_is_not_said_again(
 ) -> None:
     (tmp_path / "t.csv").write_text("ward\n" + "Gynäkologie\nChirurgie\n" * 50, "windows-1252")
     study, voice = rt.open(_study(tmp_path, 'ledger = "t.ledger"\n')), Voice()
-    say_doubts(voice, study, study.plan(["count by ward"], epsilon=1))
+    with voice.warning():
+        study.plan(["count by ward"], epsilon=1)
     with voice.warning():
         study.release(["count by ward"], epsilon=1)
     assert capsys.readouterr().err.count("letters outside ASCII") == 1

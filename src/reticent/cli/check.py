@@ -6,7 +6,8 @@ import glob
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+from warnings import catch_warnings, simplefilter
 
 import click
 
@@ -24,13 +25,12 @@ from reticent.privacy.convert import epsilon_delta
 from reticent.privacy.explain import odds
 from reticent.privacy.loss import words
 from reticent.statistics.grammar import parse
+from reticent.statistics.shares import MANY
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
     from reticent.data.spec import ReleaseSpec, Spec
     from reticent.study.study import Study
-
-MANY: Final = 10**8  # people of a study that is larger than any question needs
 
 
 @click.command("check", cls=Verb)
@@ -52,7 +52,9 @@ def check(voice: Voice, study: Path, no_source: bool, extensions: tuple[str, ...
         from reticent.study.file_problems import more_problems
 
         raise SpecError(*refused.problems, *more_problems(study, modules_of(extensions))) from None
-    doubts, problems = _askable(opened)
+    with catch_warnings():
+        simplefilter("ignore", UserWarning)  # of a plan: all columns are warned of below
+        doubts, problems = _askable(opened)
     problems += _header_problems(opened.spec)
     if problems:
         raise SpecError(*problems)
@@ -183,8 +185,6 @@ def _layout(spec: Spec) -> tuple[str, ...]:
     form = spec.schema.format
     if kind_of(Path(spec.source)) != "csv":
         return () if form.plain and not form.na else (f"text is read as: {form.words().partition(', ')[2]}",)
-    doubt = "" if spec.has_decimal else form.doubt(spec.delimiter)
-    doubt = f'. {doubt} To say so: decimal = "," in [study].' if doubt else ""
     dates = "".join(
         f", {name} like {column.calendar.forms}"
         for name, column in spec.schema.stored.items()
@@ -194,4 +194,4 @@ def _layout(spec: Spec) -> tuple[str, ...]:
     if not form.thousands:
         sample, other = ("1.977,61", ".") if form.decimal == "," else ("1,977.61", ",")
         signs += f'. {sample} is no number; thousands = "{other}" would make it one'
-    return (f"the file is read as: {sign_words(spec.delimiter)} between cells, {form.words()}{dates}{signs}{doubt}",)
+    return (f"the file is read as: {sign_words(spec.delimiter)} between cells, {form.words()}{dates}{signs}",)

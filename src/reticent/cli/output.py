@@ -9,7 +9,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TextIO
@@ -111,14 +111,9 @@ class Voice:
         self._midline = False
         write(parts, sys.stderr)
 
-    def doubt(self, told: Sequence[str], *parts: Passage) -> None:
-        """Warnings before a question, ``told`` as ``parts``; what warns of the same afterwards is not said again."""
-        self._doubts += told
-        self.say(*parts)
-
     @contextmanager
     def warning(self) -> Iterator[None]:
-        """While it lasts, warnings of this package are messages, said as they come."""
+        """While it lasts, warnings of this package are messages, said as they come, and each of them once."""
         import warnings
 
         def said(
@@ -130,6 +125,7 @@ class Voice:
             line: str | None = None,
         ) -> None:
             if category is UserWarning and str(message) not in self._doubts:
+                self._doubts.append(str(message))
                 self.say(f"warning  {typed(str(message))}")
 
         with warnings.catch_warnings():

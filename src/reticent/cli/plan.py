@@ -84,29 +84,30 @@ def plan(
         names = [name.strip() for name in columns.split(",")]
         if not all(names) or y == "":
             raise click.BadParameter("A name in --columns or --y is empty.")
-        if model is not None:
-            single = _of_model(opened, model, names, y, request, supposed)
-        elif synth:
-            single = opened.synthesis_plan(
-                names,
-                epsilon=request.epsilon,
-                rho=request.rho,
-                delta=request.delta,
-                people=supposed.people,
-                rows=supposed.rows,
-            )
-        else:
-            single = _of_session(opened, str(session), names, answers, request, supposed)
+        with voice.warning():
+            if model is not None:
+                single = _of_model(opened, model, names, y, request, supposed)
+            elif synth:
+                single = opened.synthesis_plan(
+                    names,
+                    epsilon=request.epsilon,
+                    rho=request.rho,
+                    delta=request.delta,
+                    people=supposed.people,
+                    rows=supposed.rows,
+                )
+            else:
+                single = _of_session(opened, str(session), names, answers, request, supposed)
         _show(voice, opened, single, "")
         return
     alone = wanted is not None and not request.ask and request.named is None
     item = request.at_cost(ReleaseSpec("", ())) if alone else request.release(opened)
-    made = supposed.plan(opened, item, wanted)
+    with voice.warning():
+        made = supposed.plan(opened, item, wanted)
     _show(voice, opened, made, item.name)
 
 
 def _show(voice: Voice, opened: Study, made: Plan, name: str) -> None:
-    say_doubts(voice, opened, made)
     voice.result({"verb": "plan", "release": name, **made.to_json()}, *plan_parts(made, name))
     if made.reason:
         voice.say("A release of this would be refused.")
@@ -125,26 +126,6 @@ def _say_size(voice: Voice, opened: Study, made: Plan) -> None:
         return
     if found is not None:
         voice.say(f"{found.words()} {ALONE}" if found.fits else found.refusal())
-
-
-def say_doubts(voice: Voice, opened: Study, made: Plan) -> None:
-    """Warn of the columns of a plan whose cells may be spelt otherwise than declared, as ``check`` does of all.
-
-    Parameters
-    ----------
-    voice : Voice
-    opened : Study
-    made : Plan
-    """
-    from reticent.data.study_file import notation_doubts
-
-    doubts = notation_doubts(opened.spec)
-    if not doubts or made._prepared is None:
-        return
-    asked = made._prepared.columns_asked(opened.schema)
-    said = [words for columns, words in doubts if asked & {*columns}]
-    if said:
-        voice.doubt(said, layout.fields(layout.under("warning", said), style="yellow"))
 
 
 def _of_model(

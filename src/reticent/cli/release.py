@@ -23,7 +23,7 @@ from reticent.cli import exit_codes, layout, options
 from reticent.cli.exit_codes import UserAbort
 from reticent.cli.options import PublicGuess, Request, confirm, stem_of, study_of
 from reticent.cli.parser import NUMBER, PATH, PLACE, Verb
-from reticent.cli.plan import plan_parts, say_doubts
+from reticent.cli.plan import plan_parts
 from reticent.data.file_kinds import stem_of as name_of
 from reticent.errors import LedgerError, QuestionError, SpecError
 from reticent.ledger import Ledger
@@ -304,7 +304,7 @@ def planner(voice: Voice, study: Study, item: ReleaseSpec, supposed: PublicGuess
 
     @cache
     def made() -> Plan:
-        with voice.waiting("planning"):
+        with voice.waiting("planning"), voice.warning():
             return supposed.plan(study, item)
 
     if supposed != PublicGuess():
@@ -398,7 +398,6 @@ def ask_first(
         confirm(f"Give the stored answer of {receipt} again? Nothing is charged.", yes=False)
         return
     made = planned()
-    say_doubts(voice, study, made)
     voice.say(*plan_parts(made, item.name, estimands=False))
     confirm(f"Release, and spend {words(made.guarantee.loss)}?", yes=False)
 

@@ -79,7 +79,7 @@ def answer(voice: Voice, opened: Study, path: Path, statement: str, typed: SqlOp
     item = _item(found, typed)
     opened = replace(opened, spec=joined_spec(opened.spec, found)).passing(typed.passing)
     if typed.planned:
-        with voice.waiting("planning"):
+        with voice.waiting("planning"), voice.warning():
             made = opened.plan(
                 found.asks, epsilon=item.epsilon, rho=item.rho, delta=item.delta, people=typed.people, rows=typed.rows
             )

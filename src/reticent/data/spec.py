@@ -14,14 +14,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, assert_never, get_args
 
 from reticent.data.expression_tree import key_text
 from reticent.data.format import WRITTEN, Limits, check_title, nearest
 from reticent.data.schema import Person, Schema
 from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.outcome import restore
-from reticent.privacy.adjacency import Kind
+from reticent.privacy.adjacency import CHOOSE, Kind
 from reticent.privacy.convert import epsilon_delta
 from reticent.privacy.cost import OF_BUDGET, refuse_exposure, refuse_weak
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
@@ -173,6 +173,15 @@ def check_rows_alone(column: str | None, rows: object) -> None:
             person_of("add_remove", column, rows, None)
     except PublicParameterError as error:
         raise SpecError(f"[person] {error}") from None
+
+
+def adjacency_problem(given: object) -> str:
+    """Words for an adjacency that is no choice, with the one that is meant; empty where it is one."""
+    if given in get_args(Kind):
+        return ""
+    near = nearest(given, get_args(Kind)[:2]) if isinstance(given, str) else None
+    said = f"[person] adjacency = {shown_cell(given)} is no choice. Did you mean {near}? " if near else ""
+    return f"{said}{CHOOSE}"
 
 
 def person_of(adjacency: Kind, column: str | None, rows: object, people: int | None) -> Person:

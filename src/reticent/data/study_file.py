@@ -377,10 +377,10 @@ def warnings(spec: Spec) -> tuple[str, ...]:
 
 
 def notation_doubts(spec: Spec, keys: Mapping[str, tuple[Key, ...]] | None = None) -> list[tuple[tuple[str, ...], str]]:
-    """Doubts about the spelling of dates and times in text, by the declarations alone, each with its columns.
+    """Doubts about the spelling of cells in text, by the declarations alone, each with its columns.
 
-    They are warnings of ``check``, and of a plan or a release that asks about one of the columns. ``keys`` are those
-    that questions name of columns of texts.
+    They are warnings of ``check``, and of a plan, a release, a fit or a session that asks about one of the columns.
+    ``keys`` are those that questions name of columns of texts.
     """
     typed = _typed(spec)
     dated = {
@@ -420,6 +420,11 @@ def notation_doubts(spec: Spec, keys: Mapping[str, tuple[Key, ...]] | None = Non
     for name, column in spec.schema.columns.items():
         if isinstance(column, Integer) and name not in spec.schema.computed and (words := high_doubt(name, column)):
             doubts.append(((name,), words))
+    doubt = "" if spec.has_decimal or kind_of(Path(spec.source)) != "csv" else spec.schema.format.doubt(spec.delimiter)
+    reals = tuple(name for name, column in spec.schema.stored.items() if isinstance(column, Real))
+    if doubt and reals:
+        words = f'{doubt} If yours are: [study] decimal = ",". If they are 1234.5: [study] decimal = ".".'
+        doubts.append((reals, words))
     listed = encoding_doubt(spec.schema, spec.source, {name: one.path for name, one in spec.further.items()}, keys)
     return doubts if listed is None else [*doubts, listed]
 

@@ -18,7 +18,6 @@ from reticent.data.format import (
     in_database,
     in_database_file,
     in_spark,
-    nearest,
     refuse_address,
     section,
     spark_name,
@@ -40,6 +39,7 @@ from reticent.data.spec import (
     NO_PERSON,
     NO_ROWS,
     Tables,
+    adjacency_problem,
     check_keys,
     check_rows_alone,
     design_of,
@@ -52,7 +52,6 @@ from reticent.data.spec import (
 )
 from reticent.data.transformations import computed, described, filtered
 from reticent.errors import PublicParameterError, QuestionError, SpecError, first_of
-from reticent.privacy.adjacency import CHOOSE
 from reticent.privacy.numbers import read, show
 
 if TYPE_CHECKING:
@@ -177,10 +176,8 @@ def read_person(tables: Tables) -> Person:
     if people is not None and (isinstance(people, bool) or not isinstance(people, int)):
         problems.found.append(f"[person] people must be an integer >= 1, got {shown_cell(people)}")
     adjacency: Any = table.get("adjacency")
-    if adjacency not in ("add_remove", "substitute", "local"):
-        near = nearest(adjacency, ("add_remove", "substitute")) if isinstance(adjacency, str) else None
-        given = f"[person] adjacency = {shown_cell(adjacency)} is no choice. Did you mean {near}? " if near else ""
-        problems.found.append(f"{given}{CHOOSE}")
+    if said := adjacency_problem(adjacency):
+        problems.found.append(said)
     if problems.found:
         problems.of(check_rows_alone, column, rows)
     problems.refuse()

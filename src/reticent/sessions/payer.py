@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from reticent.certificate.snapshot import EarlierShares
     from reticent.data.schema import Schema
@@ -48,5 +48,7 @@ class Payer(Protocol):
     def _check_left(self, ledger: Ledger | None, charge: Loss, adjacency: Adjacency) -> None: ...
 
     def _public_people(self, table: Table, charge: Callable[[], Loss], who: str) -> int | None: ...
+
+    def _warn_of_notation(self, asked: Collection[str]) -> None: ...
 
     def _note(self, refusal: Refusal, what: str, who: str) -> None: ...

@@ -41,6 +41,7 @@ _LEFT_OUT: Final = re.compile(
     r"(how many|.+? of) rows have .+?( is not told, as .+?| could not be told|): they are left out( \(told by .+\))?"
 )
 DECLARED: Final = "if most of those cells are filled, declare how they are written: "
+MANY: Final = 10**8  # people of a study that is larger than any question needs
 ASSUMED: Final = 10_000  # rows, where their number is private and was not declared
 
 

@@ -23,7 +23,7 @@ from reticent.data.format import (
 from reticent.data.formula import Expression
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, Text
 from reticent.errors import CheckError, PublicParameterError, ReticentError, SpecError, called_as, door, warn
-from reticent.privacy.adjacency import CHOOSE, Kind
+from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
 from reticent.privacy.numbers import Number, read, show
 from reticent.statistics.statistic import read_column
@@ -200,14 +200,13 @@ def study(
     SpecError, PublicParameterError
         A declaration that cannot be used, or a table that lacks a declared column. No row is read.
     """
-    from reticent.data.columns import encoding_doubt
     from reticent.data.engines.engine import read_engine
-    from reticent.data.source import path_of
-    from reticent.data.spec import Budget, Spec, check_budget, design_of, person_of, word_of
+    from reticent.data.spec import Budget, Spec, adjacency_problem, check_budget, design_of, person_of, word_of
 
     rows = _of_pair(rows)
-    if adjacency is None:
-        raise SpecError(f"{CHOOSE} Nothing was read.")
+    if said := adjacency_problem(adjacency):
+        raise SpecError(f"{said} Nothing was read.")
+    assert adjacency is not None
     if budget is None:
         raise SpecError(
             'budget is missing: the total ε of all releases about these people, such as budget="3". Nothing was read.'
@@ -246,12 +245,6 @@ def study(
     _fits(rows, schema, delimiter, reader, limits)
     if person is None and rows_each is None:
         _ask_whose(rows, delimiter, form)
-    if decimal is None and form.doubt(delimiter) and any(isinstance(one, Real) for one in plain.values()):
-        warn(f'{form.doubt(delimiter)} If yours are: decimal=",". If they are 1234.5: decimal=".".')
-    if doubt := encoding_doubt(schema, path_of(rows), {name: one.path for name, one in further.items()}):
-        from reticent.data.spelling_hints import in_python
-
-        warn(in_python(doubt[1]))
     spec = Spec(
         title=exact(title) or _name_of(rows, ledger),
         source="",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from reticent.data.expression_tree import day_doubts
-from reticent.errors import BudgetError, PublicParameterError, QuestionError, Refusal, warn
+from reticent.errors import BudgetError, PublicParameterError, QuestionError, Refusal
 from reticent.privacy.convert import spent_delta
 from reticent.privacy.cost import Cost, Written, refuse_exposure
 from reticent.privacy.loss import Loss
@@ -20,7 +20,7 @@ from reticent.privacy.numbers import about
 from reticent.statistics.context import DISTANT, HEAPED, LIKELY, USUAL, Replies, hopeless, shown
 from reticent.statistics.context import most as likeliest
 from reticent.statistics.grammar import parse
-from reticent.statistics.shares import ASSUMED
+from reticent.statistics.shares import ASSUMED, MANY
 from reticent.statistics.statistic import Ask
 from reticent.study.allocation import PreparedRelease, most, settle
 from reticent.study.formulas import understand
@@ -255,20 +255,12 @@ def public_notes(study: StudyTerms, within: Cost, made: PreparedRelease) -> tupl
 
 def warn_of_notation(study: StudyTerms, made: PreparedRelease) -> None:
     """Warn of columns asked for whose cells may be spelt otherwise than declared. Reads no row."""
-    if not study._place:
-        return
-
-    from reticent.data.study_file import notation_doubts
-
     texts = {
         item.keys.column: item.keys.among
         for item in made.asked
         if item.keys is not None and not item.keys.is_found and item.keys.column in study.schema.texts
     }
-    asked = {*made.columns_asked(study.schema), *texts}
-    for columns, words in notation_doubts(replace(study.spec, source=study._place), texts):
-        if asked & {*columns}:
-            warn(study._worded(words))
+    study._warn_of_notation({*made.columns_asked(study.schema), *texts}, texts)
 
 
 def _noting(made: PreparedRelease, note: str) -> PreparedRelease:
@@ -391,7 +383,8 @@ def priced_unread(
 ) -> tuple[PreparedRelease, PublicTerms] | None:
     """The release as ``priced``, where no persons are to be counted for it; a budget that is too small is refused.
 
-    Where persons are counted, the price at a supposed number of them is compared with the budget. Nothing is opened.
+    Where persons are counted, the price at a supposed number of them is compared with the budget: for wanted widths at
+    the declared number, or at so many that no table needs less. Nothing is opened.
 
     Parameters
     ----------
@@ -430,6 +423,12 @@ def priced_unread(
                 made = prepare(study, asked, within, person.people or ASSUMED)
             if made is not None:
                 study._check_left(ledger, made.guarantee.loss, made.guarantee.adjacency)
+        return None
+    supposed, made = person.people or MANY, None
+    with suppress(Refusal):
+        made = prepare(study, ask_for_widths(study, asked, want, supposed, within), within, supposed)
+    if made is not None:  # more people than any table has need no larger loss for the same width
+        study._check_left(ledger, made.guarantee.loss, made.guarantee.adjacency)
     return None
 
 

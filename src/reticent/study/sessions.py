@@ -127,7 +127,7 @@ def holdout(
     given = (columns, public, epsilon, rounds, threshold, (about, purpose))
 
     plan, made, bar, training = _noted(study, lambda: session_terms.holdout_terms(study, *given), about)
-    _announced(plan)
+    _announced(study, plan)
     paid = _noted(study, lambda: session.PaidSession(study, plan, made.start), about)
     return session.Holdout(paid, plan.axes, made, bar, training)
 
@@ -186,7 +186,7 @@ def sparse_vector(
     given = (columns, epsilon, positives, of, show, (about, purpose))
 
     plan, made = _noted(study, lambda: session_terms.sparse_vector_terms(study, *given), about)
-    _announced(plan)
+    _announced(study, plan)
     return session.SparseVectorSession(
         _noted(study, lambda: session.PaidSession(study, plan, made.start), about), plan.axes, made, of
     )
@@ -245,7 +245,7 @@ def leaderboard(
     given = (columns, epsilon, improvements, step, start, (about, purpose))
 
     plan, made, rung, best = _noted(study, lambda: session_terms.leaderboard_terms(study, *given), about)
-    _announced(plan)
+    _announced(study, plan)
     return session.Leaderboard(
         _noted(study, lambda: session.PaidSession(study, plan, made.start), about), plan.axes, made, rung, best
     )
@@ -301,7 +301,7 @@ def noisy_answers(
     given = (columns, rho, answers, delta, (about, purpose))
 
     plan, made = _noted(study, lambda: session_terms.noisy_answers_terms(study, *given), about)
-    _announced(plan)
+    _announced(study, plan)
     return session.Answers(
         _noted(study, lambda: session.PaidSession(study, plan, lambda _: [answers]), about), plan.axes, made
     )
@@ -385,8 +385,9 @@ def _noted(study: Payer, work: Callable[[], A], about: Record) -> A:
         raise
 
 
-def _announced(plan: SessionTerms) -> None:
-    """Warn before the charge of what a session does not tell of rows that lack a value."""
+def _announced(study: Payer, plan: SessionTerms) -> None:
+    """Warn before the charge of how columns are read, and of what a session does not tell of rows without a value."""
+    study._warn_of_notation(plan.axes)
     for sentence in plan.size.left_out:
         warn(f"{sentence}.")
 
@@ -439,6 +440,7 @@ def session_plan(
 
     study = study._supposing(rows)
     size, assumed = study._assumed(people)
+    study._warn_of_notation(columns)
     found = outlook(
         study,
         kind,

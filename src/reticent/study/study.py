@@ -187,6 +187,7 @@ class Study(StudyTerms):
         within = preparation.cost_of_plan((epsilon, rho, delta), override, people)
         prepared, terms = preparation.settle_plan(of, questions, within, people, want)
         self._remember(people, rows)
+        preparation.warn_of_notation(of, prepared)
         assumed = people is None and self.schema.person.people is None
         left, ledger = self._left_of_plan()
         made = plan.plan_of(prepared, terms, assumed=assumed, left=left, ledger=ledger, want=want, source=self._file())
@@ -554,10 +555,12 @@ class Study(StudyTerms):
     @refusing()
     def xy(self, columns: Sequence[str], y: str | None = None) -> tuple[Handle, Handle | None]:
         """Handles on columns for the models of ``reticent.learning``, as ``handles.xy`` says. Nothing is read."""
-        from reticent.study.handles import Columns, xy
+        from reticent.study.handles import Columns, named, xy
 
         self.schema.person.with_one_cap()  # refused here, before a model is fitted to the handles
-        return xy(Columns(self.schema, self.ledger, self._place, self._table, self._known), columns, y)
+        found = xy(Columns(self.schema, self.ledger, self._place, self._table, self._known), columns, y)
+        self._warn_of_notation({column for one in found if one is not None for column in named(one)})
+        return found
 
     def named(self, name: str | None = None) -> ReleaseSpec:
         """A release of the study file, by name; the only one where no name is given."""

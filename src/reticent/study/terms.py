@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -29,6 +29,7 @@ from reticent.errors import (
     SpecError,
     doors,
     first_of,
+    warn,
 )
 from reticent.privacy.loss import Loss, words
 from reticent.privacy.numbers import Number, read, show
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from reticent.certificate.snapshot import EarlierShares
     from reticent.data.notation import Notation
     from reticent.data.query import Keys
+    from reticent.data.schema import Key
     from reticent.data.source import Source
     from reticent.data.spec import Spec
     from reticent.data.table import Table
@@ -344,6 +346,19 @@ class StudyTerms:
         people, rows = self._guess.get("people"), self._guess.get("rows")
         most = Fraction(self.schema.person.rows)
         return None if people is None else int(people), None if rows is None else min(rows, most)
+
+    def _warn_of_notation(self, asked: Collection[str], keys: Mapping[str, tuple[Key, ...]] | None = None) -> None:
+        """Warn of columns asked for whose cells may be spelt otherwise than declared. Reads no row.
+
+        ``keys`` are those that questions name of columns of texts.
+        """
+        if not (self._place or self.spec.further):
+            return
+        from reticent.data.study_file import notation_doubts
+
+        for columns, said in notation_doubts(replace(self.spec, source=self._place), keys):
+            if not {*asked}.isdisjoint(columns):
+                warn(self._worded(said))
 
     def _left_of_plan(self) -> Budget:
         """The budget that is left, with the ledger, if there is one already."""
