@@ -86,7 +86,7 @@ def _header_problems(spec: Spec) -> list[str]:
 
     A Parquet file alone is not opened: its reader takes longer to load than the rest of a check.
     """
-    if in_database(spec.source) or not glob.glob(spec.source):
+    if in_database(spec.source) or not glob.glob(spec.source, recursive=True):
         return []
 
     if kind_of(Path(spec.source)) == "parquet" and not spec.further:

@@ -26,6 +26,7 @@ from reticent.data.format import PLAIN, Format, in_database, in_database_file, s
 from reticent.data.header import encoding_of
 from reticent.data.source import names_of
 from reticent.data.template import further_skeletons, like, skeleton, skeleton_words
+from reticent.errors import SpecError
 from reticent.ledger.claim_file import claimed_here
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def _of_file(
     symbols: tuple[str, ...],
 ) -> None:
     """Write the study file of a file, and ask at a terminal how it is written."""
-    if out is None and glob.has_magic(file.name):
+    if out is None and glob.has_magic(str(file)) and not file.exists():
         raise click.BadParameter("Several files have no one name: say --out STUDY.toml.")
     encoding = None if encoding is None else Format(encoding).encoding  # refused before a file is opened with it
     seen = delimiter_in(file, encoding or "utf-8")
@@ -205,6 +206,11 @@ def _of_file(
         ledger=_ledger_name(target, file),
     )
     if more:
+        if {kind_of(one) for one in (file, *more)} == {"parquet"} and all(names_of(one) == names for one in more):
+            raise SpecError(
+                f"These {len(more) + 1} Parquet files have the same columns. If they are one table, put the pattern "
+                "in quotes, so that the shell leaves it as it is: reticent init 'visits/**/*.parquet'."
+            )
         body, mark, rest = text.rpartition("\n[[release]]")
         text = body + further_skeletons(file, more, delimiter=sign, form=form) + mark + rest
     for one in (file, *more):

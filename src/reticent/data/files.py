@@ -16,7 +16,7 @@ import io
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 LONGEST_CELL: Final = 131_072  # characters
 NO_FOLDER: Final = "__HIVE_DEFAULT_PARTITION__"  # the folder of rows without a value
+FOLDER_OF_DAY: Final = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]")
+FOLDER_OF_WHOLE: Final = re.compile(r"-?[0-9]{1,15}")
 BLOCK: Final = 1 << 24  # characters
 BUFFER: Final = 1 << 20  # bytes of a column of a Parquet file that are read ahead
 MOST_LINES: Final = 100  # of a record, beyond which the curator is told of its quotes
@@ -413,6 +415,23 @@ def folder_columns(pattern: Path, file: Path) -> dict[str, str | None]:
         return {}
     pairs = [part.partition("=") for part in parts]
     return {unquote(name): None if value == NO_FOLDER else unquote(value) for name, sign, value in pairs if sign}
+
+
+def folder_types(pattern: Path, files: Sequence[Path]) -> dict[str, str]:
+    """Types of the columns that folders name: a date or a whole number where every folder has one, else a text."""
+    found = dict[str, set[str]]()
+    for file in files:
+        for name, value in folder_columns(pattern, file).items():
+            texts = found.setdefault(name, set())
+            texts |= set() if value is None else {value}
+    return {name: _type_of(texts) for name, texts in found.items()}
+
+
+def _type_of(texts: Collection[str]) -> str:
+    """The type that texts of folders have in common."""
+    if texts and all(FOLDER_OF_DAY.fullmatch(text) for text in texts):
+        return "date"
+    return "int64" if texts and all(FOLDER_OF_WHOLE.fullmatch(text) for text in texts) else "string"
 
 
 def is_parted(pattern: Path, column: str) -> bool:

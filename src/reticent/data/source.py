@@ -265,17 +265,27 @@ def fields_of(
     list of (name, type)
     """
     from reticent.data.file_kinds import kind_of
-    from reticent.data.files import check_file, folder_columns, header_of, parquet_files, parquet_schema, with_folders
+    from reticent.data.files import (
+        check_file,
+        folder_columns,
+        folder_types,
+        header_of,
+        parquet_files,
+        parquet_schema,
+        with_folders,
+    )
 
     if in_database(path):
         return _fields_in_database(str(path))
     path = Path(path)
     kind = kind_of(path)
     if kind == "parquet":
-        first = parquet_files(path)[0]
-        fields = with_folders(parquet_schema(first), folder_columns(path, first))
+        files = parquet_files(path)
+        held = parquet_schema(files[0])
+        fields = with_folders(held, folder_columns(path, files[0]))
         check_plain_names(fields.names, f"The schema of {path.name}")
-        return [(field.name, str(field.type)) for field in fields]
+        kinds = folder_types(path, files)
+        return [(field.name, str(field.type) if field.name in held.names else kinds[field.name]) for field in fields]
     check_file(path)
     if kind == "json lines":
         return []

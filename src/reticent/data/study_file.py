@@ -464,7 +464,7 @@ def absent_files(spec: Spec) -> tuple[str, ...]:
     return tuple(
         f"There is no file {Path(path).name} where {what} should be.{meant_file(Path(path))}"
         for what, path in named
-        if path and not in_database(path) and not (glob.glob(path) or Path(path).exists())
+        if path and not in_database(path) and not (glob.glob(path, recursive=True) or Path(path).exists())
     )
 
 

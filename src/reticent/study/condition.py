@@ -97,7 +97,7 @@ def _source(source: Path, spec: Spec) -> Iterator[Diagnosis]:
     try:
         facts = source.lstat()
     except OSError:
-        if not glob.has_magic(source.name):
+        if not glob.has_magic(str(source)):
             yield Diagnosis("source", "failed", f"{source.name} is not there or cannot be reached")
             return
         yield from _header(source, spec)
