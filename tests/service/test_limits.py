@@ -240,19 +240,30 @@ def test_a_query_that_runs_is_stopped_at_its_end() -> None:
     assert time.monotonic() - start < 20
 
 
-@pytest.mark.parametrize("memory", ["1MB", "5MB"])
-def test_a_limit_on_memory_in_which_no_table_is_read_is_named_before_the_charge(memory: str) -> None:
-    study = rt.study(
-        {"x": [1] * 50},
-        adjacency="add_remove",
-        columns={"x": rt.integer(0, 9)},
-        budget=2,
-        engine={"memory": memory, "threads": 1},
-    )
-    with pytest.raises(rt.Refusal, match=f"A memory of {memory} is too little.* Nothing was charged"):
-        study.release(["count"], epsilon=1)
+@pytest.mark.parametrize("memory", ["1MB", "25MB", "49MB"])
+def test_a_limit_on_memory_that_long_tables_do_not_fit_is_refused_whatever_the_rows(
+    study: rt.Study, tmp_path: Path, memory: str
+) -> None:
+    (tmp_path / "study.toml").write_text(STUDY.replace("256MB", memory))
+    tight = rt.open(tmp_path / "study.toml")
+    assert "Write 50MB or more" in tight.plan(["count"], epsilon="0.5").reason
+    for one, limits in ((tight, None), (study, {"memory": memory})):
+        with pytest.raises(rt.SpecError, match=f"memory = {memory} is too little.* Write 50MB or more"):
+            one.release(["count"], epsilon="0.5", limits=limits)
     assert study.ledger.spent() == eps(0)
-    study.release(["count"], epsilon=1, limits={"memory": "50MB"})
+    tight.release(["count"], epsilon="0.5", limits={"memory": "50MB"})
+
+
+@pytest.mark.parametrize(
+    ("memory", "asked", "threads"), [("50MB", 8, 2), ("50MB", 1, 1), ("2GB", 8, 8), ("60MB", None, 3)]
+)
+def test_no_more_threads_work_than_find_room_in_the_memory(
+    memory: str, asked: int | None, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight threads that group two million rows by person and key fail in 50 MB; three, or one, do not."""
+    monkeypatch.setattr("os.cpu_count", lambda: 64)
+    with duckdb.DUCKDB.session(Limits(memory, threads=asked)) as session:
+        assert session.rows("SELECT current_setting('threads')") == [(threads,)]
 
 
 @pytest.mark.parametrize(

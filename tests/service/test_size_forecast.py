@@ -176,7 +176,7 @@ def test_nobody_but_the_terminal_of_the_curator_is_told_or_refused(
         if not told:
             refuse_too_large(Voice(), study, planner(Voice(), study, item, PublicGuess()))
     (tmp_path / "more").mkdir()
-    fewer = opened(tmp_path / "more")
+    fewer = opened(tmp_path / "more", memory="1MB")
     assert made.to_json() == fewer.plan(list(item.ask), epsilon=item.epsilon).to_json()
 
 

@@ -68,9 +68,11 @@ NOT_PARTED: Final = (
     "partitions is capped over all of them, which takes all rows. Leave partitions out: all rows are read, and "
     'answers are the same. If each row is another person, write rows = "one_each".'
 )
+BYTES: Final = {"MB": 10**6, "GB": 10**9, "TB": 10**12}
+LEAST_MEMORY: Final = 50 * BYTES["MB"]  # twice what counts and sums of two million rows by a thousand keys took
 TIGHT: Final = (
-    "A memory of {} is too little for the engine to work on 48 rows. Give 50MB or more, or leave it out. "
-    "Nothing was charged."
+    "[engine] memory = {} is too little for a table of any length. Write 50MB or more, or leave it out: rows that take "
+    "more wait in temporary files."
 )
 
 
@@ -112,6 +114,20 @@ class Limits:
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
+
+    @property
+    def memory_bytes(self) -> int:
+        return bytes_of(self.memory)
+
+    @property
+    def room(self) -> int:
+        """Bytes in memory and in temporary files together."""
+        return self.memory_bytes + bytes_of(self.spill)
+
+
+def bytes_of(size: str) -> int:
+    """Bytes of a size such as "4GB"."""
+    return int(size[:-2]) * BYTES[size[-2:]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from reticent.data.engines.engine import (
     check_engine_settings,
     join_keys,
 )
-from reticent.data.format import TIGHT, Limits
+from reticent.data.format import Limits
 from reticent.data.order_statistics import (
     Needs,
     RunLength,
@@ -278,13 +278,6 @@ class Table:
             if remembers is not None:
                 remembers.note_tested(state)
 
-    def tight(self) -> str:
-        """Words for a limit on memory without which the self-test passes; else empty."""
-        with suppress(EngineFailure):
-            self.probe(replace(Limits(), threads=self._limits.threads, temp=self._limits.temp))
-            return TIGHT.format(self._limits.memory) if self._limits.memory != Limits().memory else ""
-        return ""
-
     def probe_zones(self) -> None:
         """Convert times of the declared zones in the engine, as Python does; before any charge.
 
@@ -459,8 +452,7 @@ def check_engine(table: Table) -> None:
         table.probe()
     except EngineFailure as failure:
         raise Refusal(
-            table.tight()
-            or f"The engine does not compute here what it should ({failure.reference}). Check the installed versions "
+            f"The engine does not compute here what it should ({failure.reference}). Check the installed versions "
             f"of {table.packages}. Nothing was charged."
         ) from None
     try:

@@ -17,7 +17,7 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
-from reticent.data.format import MOST_SETS, SET
+from reticent.data.format import BYTES, MOST_SETS, SET
 from reticent.data.query import (
     KeyHolders,
     OrderedValues,
@@ -49,7 +49,6 @@ CARRIED, FITTED = 60, 120  # of a cell of records, to carry it, and to fit a mod
 PAIRED: Final = 440  # of a row, for the slopes of a robust line
 FULL: Final = 7  # bytes that a compressed number has where most values differ
 FEW: Final = 100_000  # distinct values of a column whose numbers are shorter
-UNITS: Final = {"MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,5 +294,5 @@ def _is_test(step: Step) -> bool:
 
 def told_bytes(number: int) -> str:
     """Bytes in words: 1.4 GB."""
-    name, unit = next((name, unit) for name, unit in reversed(UNITS.items()) if number >= unit or name == "MB")
+    name, unit = next((name, unit) for name, unit in reversed(BYTES.items()) if number >= unit or name == "MB")
     return f"{number / unit:.2g} {name}" if number < 99.5 * unit else f"{number / unit:.0f} {name}"

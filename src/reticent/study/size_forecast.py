@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 from reticent.data.file_kinds import TEXT, bare, kind_of
 from reticent.data.files import parquet_files
-from reticent.data.format import Limits
+from reticent.data.format import BYTES
 from reticent.data.source import is_there, names_of
 from reticent.privacy.numbers import two_digits
 from reticent.study import cpu_time
 from reticent.study.memory_forecast import (
     STARTED,
-    UNITS,
     StoredCells,
     kept_in_engine,
     memory_of_release,
@@ -74,7 +73,7 @@ class SizeForecast:
 
     def refusal(self) -> str:
         """Words for rows that do not fit, with what to do."""
-        enough = -(-SURE * self.kept // UNITS["GB"])
+        enough = -(-SURE * self.kept // BYTES["GB"])
         return (
             f"{self.words()} The engine has to keep {told_bytes(self.kept)} of them or more, and [engine] memory and "
             f"spill allow it {told_bytes(self.room)}. Raise them: --engine spill={enough}GB. Nothing was charged. "
@@ -113,7 +112,7 @@ def size_forecast(study: Study, plan: Plan) -> SizeForecast | None:
     memory = memory_of_release(plan._prepared, study.schema, rows, stored)
     at_once = 0 if study.spec.limits.partitions else rows
     kept = kept_in_engine(plan._prepared, study.schema, at_once, stored) // (SURE if stored else SURE * UNREAD)
-    return SizeForecast(size, rows, seconds, memory, kept, room_of(study.spec.limits))
+    return SizeForecast(size, rows, seconds, memory, kept, study.spec.limits.room)
 
 
 def is_small(study: Study) -> bool:
@@ -121,12 +120,7 @@ def is_small(study: Study) -> bool:
     found = _size_and_rows(study)
     if found is None:
         return True
-    return most_of(study.schema, found[1]) - STARTED <= SURE * room_of(study.spec.limits)
-
-
-def room_of(limits: Limits) -> int:
-    """Bytes that the limits allow, in memory and in temporary files together."""
-    return sum(int(text[:-2]) * UNITS[text[-2:]] for text in (limits.memory, limits.spill))
+    return most_of(study.schema, found[1]) - STARTED <= SURE * study.spec.limits.room
 
 
 def _size_and_rows(study: Study) -> tuple[int, int, dict[str, StoredCells]] | None:

@@ -223,16 +223,16 @@ class StudyTerms:
 
     def _table(self, limits: Mapping[str, object] | None = None) -> Table:
         self._refuse_changed()
-        for said in self._refused_by_engine():  # before a session of it is started
-            raise SpecError(f"{said} Nothing was read.")
-        from reticent.data.table import open_table
-        from reticent.ledger.account import protected_log
-
         within = self.spec.limits
         if limits:
             from reticent.data.engines.engine import limited
 
             within = limited(within, limits)
+        for said in self._refused_by_engine(within):  # before a session of it is started
+            raise SpecError(f"{said} Nothing was read.")
+        from reticent.data.table import open_table
+        from reticent.ledger.account import protected_log
+
         source = self._rows if self._rows is not None else self._place
         table = open_table(
             source,
@@ -251,9 +251,9 @@ class StudyTerms:
 
         return in_partitions(table, self.spec.limits.partitions, self.on_changed)
 
-    def _refused_by_engine(self) -> list[str]:
-        """Words of what a release refuses of its engine, known without its rows."""
-        limits, place = self.spec.limits, self._place
+    def _refused_by_engine(self, limits: Limits | None = None) -> list[str]:
+        """Words of what a release refuses of its engine, known without its rows; of other limits than the study's."""
+        limits, place = limits or self.spec.limits, self._place
         if limits == Limits():
             return []
         from reticent.data.engines.engine import engine_at, refused_settings

@@ -38,6 +38,7 @@ LOCKED: Final = {
 PIECE: Final = 1 << 24  # bytes of rows that are stored at a time, at least
 ROW_GROUP: Final = 122_880  # rows that DuckDB compresses together
 WIDEST: Final = 1 << 27  # bytes of rows that are stored at a time, at most
+OF_THREAD: Final = 16 << 20  # bytes of memory that each thread needs, since it groups in parts of its own
 BATCH: Final = 1 << 17  # rows of a long result that are handed over together
 AS_WRITTEN: Final = "build_side_probe_side"  # the plan joins rows to what is small; DuckDB has kept the rows instead
 _NUMBERS: Final = count(1)  # of databases whose tables are compressed
@@ -331,8 +332,9 @@ class _Database:
                 "max_temp_directory_size": limits.spill,
                 "temp_directory": f"{self.folder}/spill",
             }
-            if limits.threads is not None:
-                config["threads"] = str(limits.threads)
+            fit = max(limits.memory_bytes // OF_THREAD, 1)
+            if limits.threads is not None or (os.cpu_count() or 1) > fit:
+                config["threads"] = str(min(limits.threads or fit, fit))
             self.connection = duckdb.connect(":memory:", config=config)
             self.connection.execute("SET enable_progress_bar = false")
             self.connection.execute(f"SET disabled_optimizers = '{AS_WRITTEN}'")

@@ -24,9 +24,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from reticent.data.format import (
+    LEAST_MEMORY,
     NO_PARTITIONS,
     NO_TEMP,
     NOT_PARTED,
+    TIGHT,
     Limits,
     in_database,
     in_database_file,
@@ -378,6 +380,8 @@ def refused_settings(engine: str, limits: Limits, schema: Schema, place: str = "
             found.append(
                 f"[engine] {word} is a limit of rows that are read here. {ELSEWHERE[engine]}. Leave {word} out."
             )
+    if "memory" in KEPT[engine] and limits.memory_bytes < LEAST_MEMORY:
+        found.append(TIGHT.format(limits.memory))
     if limits.temp and "temp" in KEPT[engine]:
         found += [] if Path(limits.temp).is_dir() and os.access(limits.temp, os.W_OK | os.X_OK) else [NO_TEMP]
     if not limits.partitions:
