@@ -18,6 +18,7 @@ import pyarrow.parquet
 import pytest
 
 import reticent as rt
+from reticent import learning as private
 from reticent.cli import release
 from reticent.cli.options import PublicGuess
 from reticent.cli.output import Voice
@@ -325,3 +326,77 @@ def test_no_release_is_forecast_to_take_more_than_a_file_that_needs_no_plan_may(
     forecast = size_forecast(study, study.plan(asked, epsilon=1))
     assert forecast is not None
     assert forecast.memory < most_of(study.schema, ROWS) + FITTING
+
+
+MODELS: list[tuple[Any, str | None, int, float, float]] = [
+    # model, what it tells, columns, millions of rows, bytes that a fit took, in millions
+    (private.LinearRegression(epsilon=1), "y", 2, 1, 862),
+    (private.LinearRegression(epsilon=1), "y", 6, 1, 828),
+    (private.LinearRegression(epsilon=1), "y", 2, 4, 2606),
+    (private.HuberRegressor(epsilon=1), "y", 6, 1, 532),
+    (private.QuantileRegressor(epsilon=1), "y", 6, 1, 592),
+    (private.LogisticRegression(epsilon=1), "c", 2, 1, 467),
+    (private.LogisticRegression(epsilon=1), "c", 6, 4, 1937),
+    (private.LogisticRegression(epsilon=1), "k", 2, 1, 2191),
+    (private.LinearSVC(epsilon=1), "c", 6, 1, 586),
+    (private.GaussianNB(epsilon=1), "c", 6, 1, 608),
+    (private.StandardScaler(epsilon=1), None, 6, 1, 587),
+    (private.PCA(epsilon=1), None, 2, 1, 391),
+    (private.PCA(epsilon=1), None, 6, 4, 2846),
+    (private.KMeans(3, epsilon=1), None, 6, 1, 572),
+    (private.KMeans(20, epsilon=1), None, 2, 1, 684),
+    (private.DecisionTreeClassifier(epsilon=1), "c", 2, 1, 384),
+    (private.RandomForestClassifier(epsilon=1), "c", 6, 4, 1376),
+    (private.GridSearchCV(private.LogisticRegression(), {"C": [0.1, 1, 10]}, epsilon=1), "c", 2, 1, 566),
+    (private.GridSearchCV(private.LogisticRegression(), {"C": [0.1, 1, 10]}, epsilon=1), "c", 6, 1, 735),
+]
+
+
+@pytest.fixture(scope="module")
+def modelled(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """A file of five rows, whose plans suppose as many as were measured."""
+    folder = tmp_path_factory.mktemp("models")
+    names = [*(f"x{nth}" for nth in range(6)), "y"]
+    rows: dict[str, list[Any]] = {"who": [1, 2, 3, 4, 5], **{name: [0.5] * 5 for name in names}}
+    pyarrow.parquet.write_table(pa.table(rows | {"c": [0, 1] * 2 + [0], "k": [0] * 5}), folder / "v.parquet")
+    columns = [f'[columns.{name}]\nkind = "real"\nlow = 0\nhigh = 1\n' for name in names]
+    columns += [f'[columns.{name}]\nkind = "integer"\nlow = 0\nhigh = {top}\n' for name, top in (("c", 1), ("k", 9))]
+    (folder / "s.toml").write_text(
+        '[study]\nsource = "v.parquet"\nledger = "v.ledger"\n[person]\ncolumn = "who"\nrows = { at_most = 25 }\n'
+        f'adjacency = "add_remove"\n[budget]\nepsilon = "8"\n{"".join(columns)}',
+        "utf-8",
+    )
+    return rt.open(folder / "s.toml")
+
+
+@pytest.mark.few(4)
+@pytest.mark.parametrize(("model", "y", "columns", "millions", "measured"), MODELS)
+def test_memory_of_a_fit_is_forecast_neither_a_tenth_below_what_it_took_nor_twice_it(
+    modelled: Study, model: Any, y: str | None, columns: int, millions: int, measured: float
+) -> None:
+    plan = modelled.model_plan(model, [f"x{nth}" for nth in range(columns)], y, people=millions * 10**5, rows=10)
+    assert plan.memory is not None
+    assert 0.9 * measured < plan.memory / 10**6 < 2 * measured
+    assert plan.to_json()["memory_bytes"] == plan.memory
+    assert ("of memory" in plan.footnote()) == (plan.memory > 10**9)
+
+
+@pytest.mark.parametrize(("columns", "measured"), [(2, 339), (6, 522)])
+def test_memory_of_a_session_is_forecast_too(modelled: Study, columns: int, measured: float) -> None:
+    names = [f"x{nth}" for nth in range(columns)]
+    plan = modelled.session_plan("sparse_vector", names, answers=2, epsilon=1, people=10**5, rows=10)
+    assert plan.memory is not None
+    assert 0.9 * measured < plan.memory / 10**6 < 2 * measured
+
+
+def test_a_plan_of_a_fit_tells_the_terminal_of_the_curator_alone_what_the_file_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = large(tmp_path, "1MB")
+    made = study.model_plan(private.PCA(epsilon=1), ["x"])
+    for stream, told in ((io.StringIO(), False), (Terminal(), True)):
+        monkeypatch.setattr("sys.stderr", stream)
+        _say_size(Voice(), study, made)
+        said = " ".join(stream.getvalue().split())
+        assert ("1,500,000 rows" in said) == told
+        assert ("Raise them: --engine spill=1GB" in said) == told

@@ -71,8 +71,8 @@ NOT_PARTED: Final = (
 BYTES: Final = {"MB": 10**6, "GB": 10**9, "TB": 10**12}
 LEAST_MEMORY: Final = 50 * BYTES["MB"]  # twice what counts and sums of two million rows by a thousand keys took
 TIGHT: Final = (
-    "[engine] memory = {} is too little for a table of any length. Write 50MB or more, or leave it out: rows that take "
-    "more wait in temporary files."
+    "[engine] memory of {} is too little for a table of any length. Write 50MB or more, or leave it out: rows that "
+    "take more wait in temporary files."
 )
 
 

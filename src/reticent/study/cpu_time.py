@@ -41,8 +41,6 @@ COUNTED: Final = 0.05e-6  # seconds a row, to add it up
 ORDERED: Final = 0.9e-6  # to find its place among the others
 CARRIED: Final = 0.8e-6  # to bring it out of the engine
 CARRIED_CELL: Final = 0.25e-6  # and each of its cells
-FITTED: Final = 6e-6  # to fit a model that minimises a loss
-SUMMED: Final = 0.5e-6  # to fit one of counts or sums
 SIMULATED: Final = 0.4  # seconds of the tables that a p-value is read off
 SEARCHED: Final = (0.3, 0.8, 1.6, 1.6)  # seconds of a density that searches or solves, by the number of columns
 TEXT_ROW: Final = 0.3e-6  # to find a row in a file of text
@@ -112,24 +110,22 @@ def of_release(steps: Iterable[Step], source: Path | None, columns: int, rows: i
     return RELEASE + ANSWERED * len(each) + seconds(asked, rows) + drawn + of_reading(source, columns, rows)
 
 
-def of_records(source: Path | None, columns: int, rows: int, fits: int = 0, each: float = FITTED) -> float:
-    """Seconds of a session, or of ``fits`` of a model, to which so many columns of all rows are brought once.
+def of_records(source: Path | None, columns: int, rows: int, each: float = 0.0) -> float:
+    """Seconds of a session, or of fits of a model, to which so many columns of all rows are brought once.
 
     Parameters
     ----------
     source : Path or None
         File that is read; None for rows in memory.
     columns, rows : int
-    fits : int
-        A search fits each candidate in each fold, and the chosen one again.
     each : float
-        Seconds of a fit for each row: ``FITTED`` or ``SUMMED``.
+        Seconds of all fits for each row.
 
     Returns
     -------
     float
     """
-    brought = rows * (CARRIED + CARRIED_CELL * columns + each * fits)
+    brought = rows * (CARRIED + CARRIED_CELL * columns + each)
     return RELEASE + of_reading(source, columns, rows) + brought
 
 

@@ -32,6 +32,8 @@ from reticent.data.query import (
 from reticent.data.schema import Category, Integer, Real, Schema, Text, needed
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from reticent.statistics.context import Step
     from reticent.study.allocation import PreparedRelease
 
@@ -102,12 +104,17 @@ def kept_in_engine(
     -------
     int
     """
-    found = [0]
-    for seen, steps in _views(prepared, schema):
-        if seen.where is None and not (seen.computed or seen.tables or seen.owner):
-            cells = _Cells(seen, stored or {}, as_they_are=False)
-            found.append(ceil(rows * (sum(map(cells.kept, _columns(seen, steps))) + cells.of_person)))
-    return max(found)
+    return max(_compressed(seen, _columns(seen, steps), rows, stored) for seen, steps in _views(prepared, schema))
+
+
+def _compressed(
+    schema: Schema, columns: Iterable[str], rows: int, stored: Mapping[str, StoredCells] | None = None
+) -> int:
+    """Bytes of the compressed rows of a view; 0 where it has filters, joins or computed columns."""
+    if schema.where is not None or schema.computed or schema.tables or schema.owner:
+        return 0
+    cells = _Cells(schema, stored or {}, as_they_are=False)
+    return ceil(rows * (sum(map(cells.kept, columns)) + cells.of_person))
 
 
 def _views(prepared: PreparedRelease, schema: Schema) -> list[tuple[Schema, list[Step]]]:
@@ -143,13 +150,32 @@ def memory_of(steps: Iterable[Step], schema: Schema, rows: int, stored: Mapping[
     each = [*steps]
     asked = {query for step in each for query in step.queries}  # each is run once
     columns = _columns(schema, each)
-    by_key = any(keys_of(query) is not None for query in asked)
-    in_steps = bool(schema.computed) or schema.where is not None  # then one copy stands while the next is made
-    cells = _Cells(schema, dict(stored or {}), by_key or in_steps or _needs_other_rows(schema, columns))
-    read = (len(columns) + (schema.person.column is not None)) * READ * min(rows, READ_CELLS) // READ_CELLS
-    kept = ceil(rows * (TURN + sum(map(cells.kept, columns)) + cells.of_person)) * (2 if in_steps else 1)
+    cells = _Cells(schema, stored or {}, _is_by_key(asked) or _stays(schema, columns))
     paired = rows * PAIRED * any(map(_is_robust_line, each))
-    return STARTED + read + kept + _counted(asked, cells, rows, by_key=by_key) + _carried(each, cells, rows) + paired
+    return _in_engine(asked, columns, cells, rows) + _carried(each, cells, rows) + paired
+
+
+def _in_engine(asked: Collection[Query], columns: Collection[str], cells: _Cells, rows: int) -> int:
+    """Bytes of the program and of what the engine holds for the columns of some queries."""
+    schema = cells.schema
+    read = (len(columns) + (schema.person.column is not None)) * READ * min(rows, READ_CELLS) // READ_CELLS
+    copies = 2 if _is_in_steps(schema) else 1  # one stands while the next is made
+    kept = ceil(rows * (TURN + sum(map(cells.kept, columns)) + cells.of_person)) * copies
+    return STARTED + read + kept + _counted(asked, cells, rows, by_key=_is_by_key(asked))
+
+
+def _is_by_key(asked: Iterable[Query]) -> bool:
+    return any(keys_of(query) is not None for query in asked)
+
+
+def _is_in_steps(schema: Schema) -> bool:
+    """Tell if one table of rows is made of another."""
+    return bool(schema.computed) or schema.where is not None
+
+
+def _of_records(cells: _Cells, rows: int, each: int) -> int:
+    """Bytes of whole records outside of the engine, of which each takes some; 0 of none."""
+    return cells.kept_rows(rows) * each + (FITTING * min(rows, FITTING_ROWS) // FITTING_ROWS if each else 0)
 
 
 def most_of(schema: Schema, rows: int) -> int:
@@ -157,6 +183,74 @@ def most_of(schema: Schema, rows: int) -> int:
     columns = len(schema.cells) + 1
     each = 2 * (TURN + TEXT * columns) + PERSONS_BY_KEY + (CARRIED + FITTED + HELD) * columns + VALUE + DRAWN + PAIRED
     return STARTED + rows * each + columns * READ * min(rows, READ_CELLS) // READ_CELLS
+
+
+@dataclass(frozen=True, slots=True)
+class BroughtRecords:
+    """Records that a fit or a session brings out of the engine, and what it does with each.
+
+    ``columns`` are the declared ones. ``cells`` are the numbers of a row: of a category one for each key. ``seconds``
+    and ``room`` are those that all fits of a row take, and the bytes that one has beside its cells.
+    """
+
+    columns: tuple[str, ...]
+    cells: int
+    seconds: float = 0.0
+    room: int = 0
+
+    def seconds_of(self, schema: Schema, source: Path | None, rows: int) -> float:
+        """Seconds of one processor, of so many rows.
+
+        Parameters
+        ----------
+        schema : Schema
+            Of the study.
+        source : Path or None
+            File that is read; None for rows in memory.
+        rows : int
+
+        Returns
+        -------
+        float
+        """
+        from reticent.study.cpu_time import of_records
+
+        return of_records(source, len(self.columns) + (schema.person.column is not None), rows, self.seconds)
+
+    def memory_of(self, schema: Schema, rows: int, stored: Mapping[str, StoredCells] | None = None) -> int:
+        """Bytes, of so many rows.
+
+        Parameters
+        ----------
+        schema : Schema
+            Of the study.
+        rows : int
+        stored : mapping of name to StoredCells, optional
+            Columns of the file, where its footer tells of them.
+
+        Returns
+        -------
+        int
+        """
+        columns = tuple(needed(schema, self.columns))
+        asked = {Records(self.columns, (Fraction(1),) * len(self.columns))}
+        cells = _Cells(schema, stored or {}, _stays(schema, columns))
+        return _in_engine(asked, columns, cells, rows) + _of_records(cells, rows, CARRIED * self.cells + self.room)
+
+    def kept(self, schema: Schema, rows: int, stored: Mapping[str, StoredCells] | None = None) -> int:
+        """Bytes that the engine has to keep at once, as ``kept_in_engine``.
+
+        Parameters
+        ----------
+        schema : Schema
+        rows : int
+        stored : mapping of name to StoredCells, optional
+
+        Returns
+        -------
+        int
+        """
+        return _compressed(schema, tuple(needed(schema, self.columns)), rows, stored)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,10 +307,10 @@ class _Cells:
                 return rows if found is None or found.short >= FULL else FEW
 
 
-def _needs_other_rows(schema: Schema, columns: Collection[str]) -> bool:
-    """Tell if a row that is kept is made of more than itself, so that rows stay as they are."""
+def _stays(schema: Schema, columns: Collection[str]) -> bool:
+    """Tell if a row that is kept is made in steps, or of more than itself, so that rows stay as they are."""
     joined = bool(schema.tables or schema.owner) or schema.person.household is not None
-    return joined or any(schema.cells[name].constant for name in columns)
+    return joined or _is_in_steps(schema) or any(schema.cells[name].constant for name in columns)
 
 
 def _is_robust_line(step: Step) -> bool:
@@ -255,9 +349,9 @@ def _carried(steps: Collection[Step], cells: _Cells, rows: int) -> int:
         for query in step.queries
         if isinstance(query, Records)
     ]
-    fitting = FITTING * min(rows, FITTING_ROWS) // FITTING_ROWS if carried else 0
-    records = cells.kept_rows(rows) * max(carried, default=0)
-    return max(drawn, default=0) + held + HELD * sum(values.values()) + records + fitting
+    return (
+        max(drawn, default=0) + held + HELD * sum(values.values()) + _of_records(cells, rows, max(carried, default=0))
+    )
 
 
 def _is_quantile(step: Step) -> bool:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from reticent.ledger import Ledger
     from reticent.statistics.density_step import DensityStep
     from reticent.statistics.hypotheses.power import PowerCurve
+    from reticent.study.memory_forecast import BroughtRecords
     from reticent.study.terms import Budget
 
 FREE: Final = "free, of the answers above"
@@ -105,6 +106,7 @@ class Plan:
     noted: tuple[str, ...] = ()  # on what was asked, as the release says it
     silent: tuple[str, ...] = ()
     helps: tuple[str, ...] = ()
+    _brought: BroughtRecords | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self._schema is not None:
@@ -526,11 +528,12 @@ def plan_of_one(
     guarantee: Guarantee,
     expected: ExpectedAccuracy,
     people: int,
-    person: Person,
+    schema: Schema,
+    brought: BroughtRecords,
     *,
+    source: Path | None,
     assumed: bool,
     budget: Budget,
-    takes: float | None = None,
     helps: tuple[str, ...] = (),
 ) -> Plan:
     """The plan of one thing that is bought by itself: a model, or a session.
@@ -545,14 +548,16 @@ def plan_of_one(
         Its expected accuracy.
     people : int
         Number of persons of the plan.
-    person : Person
-        Whose supposed rows the plan tells.
+    schema : Schema
+        Of the study, whose persons have the supposed rows.
+    brought : BroughtRecords
+        What it takes of the rows.
+    source : Path or None
+        File that is read; None for rows in memory.
     assumed : bool
         True if that number is only assumed.
     budget : Budget
         Remaining budget, and the ledger if there is one.
-    takes : float, optional
-        Expected seconds of one core; None where it is not known.
     helps : tuple of str, optional
         The changes that would give a reply, where there is most likely none.
 
@@ -563,8 +568,10 @@ def plan_of_one(
     """
     left, ledger = budget
     reason = _refused(guarantee, ledger, left)
+    rows = values_of(people, schema.person.rows, schema.person)
+    takes = brought.seconds_of(schema, source, rows)
     line = PlanLine(name, guarantee.loss, expected, seconds=takes)
-    each, rows_assumed = _rows_of_each(person)
+    each, rows_assumed = _rows_of_each(schema.person)
     return Plan(
         (line,),
         guarantee,
@@ -575,9 +582,11 @@ def plan_of_one(
         reason,
         typical=each,
         seconds=takes,
+        memory=None if source is None else brought.memory_of(schema, rows),
         rows_assumed=rows_assumed,
         silent=(name,) if helps else (),
         helps=helps,
+        _brought=brought,
     )
 
 

@@ -434,8 +434,7 @@ def session_plan(
     """
     from reticent.privacy.convert import spent_delta
     from reticent.sessions.outlook import outlook
-    from reticent.statistics.context import values_of
-    from reticent.study.cpu_time import of_records
+    from reticent.study.memory_forecast import BroughtRecords
     from reticent.study.plan import plan_of_one
 
     study = study._supposing(rows)
@@ -449,13 +448,10 @@ def session_plan(
         people=size,
         cost=(epsilon, rho, delta),
     )
-    person = study.schema.person
-    refuse_exposure(spent_delta(found.guarantee.loss), person.people_at_risk(size))
-    takes = of_records(study._file(), len(columns), values_of(size, person.rows, person))
-    budget = study._left_of_plan()
-    made = plan_of_one(
-        found.name, found.guarantee, found.expected, size, person, assumed=assumed, budget=budget, takes=takes
-    )
+    refuse_exposure(spent_delta(found.guarantee.loss), study.schema.person.people_at_risk(size))
+    brought = BroughtRecords(tuple(map(study.schema.canonical, columns)), len(columns))
+    one_line = found.name, found.guarantee, found.expected, size, study.schema, brought
+    made = plan_of_one(*one_line, source=study._file(), assumed=assumed, budget=study._left_of_plan())
     return made._refused_too(study._refused_by_engine())
 
 
@@ -501,9 +497,9 @@ def model_plan(
     from reticent.learning.transformers import unpacked
     from reticent.ledger import Ledger
     from reticent.privacy import compose
-    from reticent.statistics.context import hopeless, values_of
-    from reticent.study.cpu_time import FITTED, SUMMED, of_records
+    from reticent.statistics.context import hopeless
     from reticent.study.handles import Columns, named, xy
+    from reticent.study.memory_forecast import BroughtRecords
     from reticent.study.plan import plan_of_one
 
     study = study._supposing(rows)
@@ -517,12 +513,12 @@ def model_plan(
     x, target = xy(shelf, features, label)
     if isinstance(model, GridSearchCV):
         guarantee, expected = model.expect(x, target, people=size)
-        fits, last = model.fits, model._last
-        name = f"GridSearchCV of {type(last).__name__}"
+        fits, one = model.fits, model._last
+        name = f"GridSearchCV of {type(one).__name__}"
     else:
         one, handle = (model, x) if isinstance(model, Estimator) else unpacked(model, x, "a plan")[::2]
         guarantee, expected = made_up_fits.expected(one, handle, target, size)
-        fits, last = 1, one
+        fits = 1
         if hopeless(expected.replies):
 
             def fit(people: int) -> tuple[Estimator, object, object]:
@@ -533,16 +529,20 @@ def model_plan(
 
             helps = made_up_fits.helps_of(fit, size)
         name = type(one).__name__
-    each = FITTED if isinstance(last, Estimator) and last._minimises else SUMMED
+    assert isinstance(one, Estimator)
     if study._currency == "zcdp":
         guarantee = compose.in_zcdp(guarantee)
     name = f"{name}({', '.join(features)}{'' if label is None else f'; {label}'})"
-    person = study.schema.person
-    read = values_of(size, person.rows, person)
-    takes = of_records(study._file(), len(features) + (label is not None), read, fits, each)
-    made = plan_of_one(
-        name, guarantee, expected, size, person, assumed=assumed, budget=(left, existing), takes=takes, helps=helps
+    seconds, room = one._of_row(len(x.columns), target)
+    read = (*features, *(() if label is None else (label,)))
+    brought = BroughtRecords(
+        tuple(map(study.schema.canonical, read)),
+        len(x.columns) + (label is not None),
+        fits * seconds,
+        room,
     )
+    one_line = name, guarantee, expected, size, study.schema, brought
+    made = plan_of_one(*one_line, source=study._file(), assumed=assumed, budget=(left, existing), helps=helps)
     return made._refused_too(study._refused_by_engine())
 
 

@@ -103,16 +103,22 @@ def size_forecast(study: Study, plan: Plan) -> SizeForecast | None:
     SpecError
         The header line of the file cannot be read.
     """
-    if plan._prepared is None or (found := _size_and_rows(study)) is None:
+    prepared, brought, schema = plan._prepared, plan._brought, study.schema
+    if (prepared is None and brought is None) or (found := _size_and_rows(study)) is None:
         return None
     size, rows, stored = found
-    columns = plan._prepared.columns_asked(study.schema)
-    steps = plan._prepared.all_steps
-    seconds = cpu_time.of_release(steps, study._file(), len(columns) + (study.schema.person.column is not None), rows)
-    memory = memory_of_release(plan._prepared, study.schema, rows, stored)
-    at_once = 0 if study.spec.limits.partitions else rows
-    kept = kept_in_engine(plan._prepared, study.schema, at_once, stored) // (SURE if stored else SURE * UNREAD)
-    return SizeForecast(size, rows, seconds, memory, kept, study.spec.limits.room)
+    if brought is not None:
+        seconds = brought.seconds_of(schema, study._file(), rows)
+        memory, kept = brought.memory_of(schema, rows, stored), brought.kept(schema, rows, stored)
+    else:
+        assert prepared is not None
+        columns = len(prepared.columns_asked(schema)) + (schema.person.column is not None)
+        seconds = cpu_time.of_release(prepared.all_steps, study._file(), columns, rows)
+        memory = memory_of_release(prepared, schema, rows, stored)
+        kept = kept_in_engine(prepared, schema, 0 if study.spec.limits.partitions else rows, stored)
+    return SizeForecast(
+        size, rows, seconds, memory, kept // (SURE if stored else SURE * UNREAD), study.spec.limits.room
+    )
 
 
 def is_small(study: Study) -> bool:

@@ -176,7 +176,6 @@ class Estimator(PriceRefusal):
     who: str = "curator"
 
     _counts = False  # whether a fit may buy the number of complete rows
-    _minimises = False  # whether it solves for the least loss, and does more with a row than to add it up
 
     @refusing_options
     def fit(self: E, X: object, y: object = None) -> E:
@@ -253,6 +252,10 @@ class Estimator(PriceRefusal):
         vars(self).update(found)
         self._left: tuple[str, ...] = (*self._left, *found)
         return found
+
+    def _of_row(self, columns: int, y: object) -> tuple[float, int]:
+        """Seconds that a fit takes of a row of X, and bytes beside its cells: measured on one to four million rows."""
+        return 0.5e-6, 0
 
     def _work(self, here: Circumstances, y: object) -> Work:
         raise TypeError("an estimator says what a fit is")
