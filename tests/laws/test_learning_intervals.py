@@ -182,6 +182,14 @@ def test_without_noise_an_interval_is_that_of_the_likelihood() -> None:
     assert sampling == pytest.approx(1.96 / 20, rel=1e-3)
 
 
+def test_rows_of_a_person_count_as_equal() -> None:
+    found, alike = (replace(one(4e4), alike=rows).interval(np.ones(1)) for rows in (1, 4))
+    assert found is not None
+    assert alike is not None
+    assert alike[2] == pytest.approx(2 * found[2], rel=1e-6)
+    assert alike[1] - alike[0] == pytest.approx(2 * (found[1] - found[0]), rel=1e-2)
+
+
 def test_an_end_is_where_noise_and_score_cease_to_explain_the_gradient() -> None:
     """One coefficient: (H t - push)^2 = z^2 (H + loud^2 + off^2 t^2) at the ends, up to the change of curvature."""
     around = one(4000.0, loud=90.0, off=800.0, push=800.0)

@@ -183,6 +183,10 @@ def test_certificates_say_why_a_model_and_a_session_have_several_steps(kind: str
         assert certificate.verify(allow_unsigned=True).ok
         said = f"so {what} is {STEPS[kind]} steps, each of 1/{STEPS[kind]} of its loss"
         assert any(said in caveat for caveat in certificate.document["caveats"])
+        likeness = any(
+            "persons of one household for drawn one by one" in one for one in certificate.document["caveats"]
+        )
+        assert likeness == (kind == "household" and what == "a fit")
         assert certificate.document["study"].get("household") == (
             "home, at most 3 persons of each" if kind == "household" else None
         )

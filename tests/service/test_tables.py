@@ -580,6 +580,17 @@ def in_homes(study: dict[str, Any] | None = None, *, inside: bool = True) -> rt.
     return rt.study(rows, **told | {"household": "patients.home"} | (study or {}), tables={"patients": table})
 
 
+@pytest.mark.parametrize("most", [4, 1])
+def test_intervals_of_a_household_say_that_they_do_not_know_its_likeness(most: int) -> None:
+    """Homes of four equal persons: an interval as of 1,000 persons is half as wide as one that holds the mean."""
+    opened = in_homes({"per_household": most})
+    said = "takes persons of one household for drawn one by one, and is too narrow where they are alike"
+    release = opened.release(["mean(cost)"], epsilon=4)
+    plan = opened.plan(["mean(cost)"], epsilon=4)
+    for told in (str(release), str(plan), " ".join(release.certificate.document["caveats"])):
+        assert (said in " ".join(told.split())) == (most > 1)
+
+
 @pytest.mark.wide
 @pytest.mark.parametrize("inside", [True, False])
 @pytest.mark.parametrize("most", [4, 3, 1])

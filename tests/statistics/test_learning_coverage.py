@@ -121,3 +121,21 @@ def test_logistic_intervals_cover_between_93_and_97(
         hits += inside(plan.draw(x, y, Replayed(f"table {key}")), true)
     assert len(hits) > 900
     assert 0.93 <= float(np.mean(hits)) <= 0.97
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), TINY], ids=["pure", "approximate"])
+def test_logistic_intervals_hold_where_rows_of_a_person_are_alike(delta: Fraction) -> None:
+    """500 persons of four equal rows; intervals that take the rows for drawn one by one hold about .7."""
+    true, hits, apart = np.array([0.3, 1.0, -2.0]), [], []
+    plan = planned(Price(Fraction(16), delta, Adjacency("add_remove", 4)), 3, None)
+    for key in range(40):
+        rng = np.random.default_rng([4, key])
+        x = rng.uniform(-1, 1, (500, 2))
+        y = (rng.random(500) < 1 / (1 + np.exp(-true[0] - x @ true[1:]))).astype(float)
+        found = plan.draw(np.repeat(x, 4, axis=0), np.repeat(y, 4), Replayed(f"persons {key}"))
+        assert found.around is not None
+        hits += inside(found, true)
+        apart += inside(replace(found, around=replace(found.around, alike=1)), true)
+    assert len(hits) > 110
+    assert float(np.mean(hits)) >= 0.92
+    assert float(np.mean(apart)) < 0.85

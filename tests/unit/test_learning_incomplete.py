@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import pytest
@@ -167,3 +167,28 @@ def test_a_classifier_says_once_what_its_coefficients_estimate(model: type) -> N
     asked = model(epsilon=2, bounds=[(-1, 1)] * 2, classes=[0, 1], adjacency="substitute", ledger=ledger)
     said = asked.fit(X, (X[:, 0] > 0) * 1).summary()
     assert said.count("Estimates: coefficients of least penalised loss, every number cut to its bounds") == 1
+
+
+def test_told_intervals_of_a_logistic_model_say_what_they_suppose() -> None:
+    """That the chances follow the model; and of a cap on rows, that it is in what is estimated."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1.0, 1.0, (4_000, 1))
+    y = (X[:, 0] > rng.uniform(-1.0, 1.0, 4_000)) * 1
+    near = Adjacency("add_remove", 2)
+
+    def said(intervals: Literal["yes", "no"]) -> str:
+        ledger = Ledger.create(None, title="x", adjacency=near, budget=PureDP(Fraction(9)))
+        asked = learning.LogisticRegression(
+            epsilon=9,
+            bounds=[(-1, 1)],
+            classes=[0, 1],
+            adjacency="add_remove",
+            rows_each=2,
+            ledger=ledger,
+            intervals=intervals,
+        )
+        return " ".join(asked.fit(X, y).summary().split())
+
+    assert "suppose that the chances of the classes follow the model" in said("yes")
+    assert "suppose" not in said("no")
+    assert ", of at most 2 rows of each person" in said("no")

@@ -149,6 +149,16 @@ class Person:
         persons = "1 person" if self.moved == 1 else f"{self.moved} persons"
         return "" if self.household is None else f"{self.household}, at most {persons} of each"
 
+    @property
+    def likeness_words(self) -> str:
+        """Words about persons of one household, whose likeness no interval knows; empty where one of each is kept."""
+        if self.household is None or self.moved == 1:
+            return ""
+        return (
+            f"the sampling part takes persons of one {self.unit} for drawn one by one, and is too narrow where they "
+            "are alike"
+        )
+
     def with_one_cap(self) -> Adjacency:
         """The neighbours of one step, for sessions and models, which know no cap but the declared one.
 

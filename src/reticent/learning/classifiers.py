@@ -30,11 +30,12 @@ from reticent.learning.fit.linear_model import (
     enough,
     enough_words,
     refined,
+    told,
 )
 from reticent.learning.fit.odd_rows import FitOddShare
 from reticent.learning.fit.scoring import ScoreQuestion, Scoring, accuracy, of_labels
 from reticent.learning.fit.weights import ClassWeight, RowWeights
-from reticent.learning.linear import WHOLE
+from reticent.learning.linear import kept_rows
 from reticent.privacy.numbers import Number, read, two_digits
 from reticent.statistics.convex import losses
 from reticent.statistics.convex.descent import UNWEIGHED
@@ -43,6 +44,10 @@ from reticent.statistics.scaling import Floats, Integers, Scaling, filled, weigh
 
 MOST_LABEL: Final = 1 << 53  # beyond it a frame with one missing value, read as doubles, mixes labels up
 PENALISED: Final = "coefficients of least penalised loss, every number cut to its bounds and every row to the clip"
+UNPENALISED: Final = (
+    "; intervals are for those without a penalty, and suppose that the chances of the classes follow the model: where "
+    "they do not, intervals may be too narrow"
+)
 FEW: Final = 12  # columns up to which intervals are bought by default
 
 
@@ -272,7 +277,8 @@ class LinearClassifier(LossModel, Classifier):
             if balanced is not None:
                 self.class_weight_ = balanced
             self.estimand_ = (
-                f"{PENALISED}{', rows by their weights' if weights.used else ''}{'' if here.complete else WHOLE}"
+                f"{PENALISED}{', rows by their weights' if weights.used else ''}{kept_rows(here, price)}"
+                f"{UNPENALISED if any(told(self.estimates_[int(not self.fit_intercept) :])) else ''}"
             )
 
         return Work(weights.whole(plan), draw)

@@ -67,6 +67,12 @@ PREDICTS: Final = (
 WORTH: Final = 0.02  # of the variance of y, that intervals may cost a prediction
 
 
+def kept_rows(here: Circumstances, price: Price) -> str:
+    """The rows that a fit is of, behind what it estimates: at most so many of each person, which lack nothing."""
+    most = price.neighbours.rows
+    return f"{f', of at most {most} rows of each person' if most > 1 else ''}{'' if here.complete else WHOLE}"
+
+
 # --- regression -------------------------------------------------------------------------------------------------------
 
 
@@ -280,7 +286,7 @@ class LinearRegression(Regressor):
             found = plan.draw(made.placed(values), numbers(targets), entropy)
             self._found(found.values, found.estimates, made.features)
             self.note_ = PREDICTS if isinstance(plan, PlainSquares) else HIDDEN if None in found.estimates else ""
-            self.estimand_ = f"{SQUARES}{plan.errors}{'' if here.complete else WHOLE}"
+            self.estimand_ = f"{SQUARES}{plan.errors}{kept_rows(here, price)}"
             self.outcome_: Outcome[None] = Reply(None)
             if plan.noise_of_rows is not None:
                 self._lacking(found.n, plan.noise_of_rows, here)

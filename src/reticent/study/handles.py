@@ -93,7 +93,7 @@ class Columns:
                 "a filter chose the rows: a person who is replaced may leave them and another enter them, so a fit is "
                 "2 steps, each of 1/2 of its loss"
             )
-        return self.schema.lift_words("a fit")
+        return "; ".join(filter(None, (self.schema.lift_words("a fit"), self.schema.person.likeness_words)))
 
     @property
     def people(self) -> int | None:

@@ -76,4 +76,5 @@ def settle_moved(
     made = settle(asked, within.of_one_step(schema.person.moved), schema, units, inner, NOTHING, extensions)
     whole = together([schema.lifted(made.guarantee)], within, currency)
     within.admit(ptr.chargeable(whole).loss, epsilon_delta(whole.loss)[0])
-    return replace(made, guarantee=whole, notes=(*made.notes, schema.lift_words("the release")))
+    told = filter(None, (schema.lift_words("the release"), schema.person.likeness_words))
+    return replace(made, guarantee=whole, notes=(*made.notes, *told))

@@ -71,6 +71,7 @@ def _of_persons(schema: Schema) -> str:
         steps = f"{person.moved} steps, and the losses above are those of one."
         if person.household is not None and person.unit:
             text += f" The guarantee is about one {person.unit}: its persons are {steps}"
+            text += f" {person.likeness_words[0].upper()}{person.likeness_words[1:]}."
         else:
             text += f" Rows reach their person through {' and '.join(schema.owners)}: one person makes {steps}"
     return text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Self
@@ -115,17 +117,22 @@ class LinearModel(Estimator):
         else:
             self.ridge_ = float(plan.ridge)
         if refined(plan):
-            told = [np.isfinite(found.noise) for found in self.estimates_[int(not self.fit_intercept) :]]
-            some = f"a dash stands where {HIDES} a number may be" if any(told) else f"no intervals: {HIDES} all may be"
+            found = told(self.estimates_[int(not self.fit_intercept) :])
+            some = f"a dash stands where {HIDES} a number may be" if any(found) else f"no intervals: {HIDES} all may be"
             ridge = self.ridge_ if isinstance(plan, Descent) else float(plan.ridge)
-            if not any(told):  # no step of Newton's was taken
+            if not any(found):  # no step of Newton's was taken
                 self.ridge_ = ridge
-            pulled = bias_words(ridge, "these coefficients" if any(told) else "coefficients")
-            self.note_ = "" if all(told) else f"{some}; {pulled}; {enough_words(plan)}"
+            pulled = bias_words(ridge, "these coefficients" if any(found) else "coefficients")
+            self.note_ = "" if all(found) else f"{some}; {pulled}; {enough_words(plan)}"
         elif isinstance(plan, Descent):
             self.note_ = f"{NONE_BOUGHT}: {_instead(plan.loss, weighed=self._weighed)}"
         else:
             self.note_ = f"{plan.note}: {_instead(plan.loss, weighed=self._weighed)}"
+
+
+def told(estimates: Sequence[Estimate]) -> list[bool]:
+    """Mask of the coefficients that have an interval."""
+    return [math.isfinite(found.noise) for found in estimates]
 
 
 def refined(plan: Fit) -> bool:

@@ -255,6 +255,7 @@ class Descent:
             loud=deviation(self.last) / UNIT**2,
             off=deviation(self.curved) / UNIT**2,
             tail=0.0 if self.price.delta else LAPLACE,
+            alike=self.price.neighbours.rows,
         )
         return LinearFit(around.values[None, :], n, around=around)
 

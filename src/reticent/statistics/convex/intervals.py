@@ -2,11 +2,14 @@
 
     curvature   H + E of the losses at a point near by       noise E of a known law, entry by entry
     gradient    of the losses at the point, and noise         known law
-    truth       H (truth - point) = score - gradient          score: normal, covariance H
+    truth       H (truth - point) = score - gradient          score: normal, covariance H, times the rows of a person
 
 So for the truth ``curvature (t - point) + gradient`` is a score, the gradient's noise and E (t - point), which grows
 with the way from the point. A coefficient's interval holds every value that this does not refute. It widens as the
 noise hides the curvature, and if no value is refuted there is none. Nothing here sees a row.
+
+That the score's covariance is H supposes that chances follow the model. Rows of one person may be alike: then it is as
+many times H as a person has rows, at most.
 
 Source: Fieller 1954 and Anderson and Rubin 1949 (a set of what is not refuted, in place of a quotient's deviation);
 Cornish and Fisher 1938 (tails). Deviations: E's part is that of the point tried, along the line on which the rest of
@@ -57,6 +60,8 @@ class ScoreKnowledge:
         Standard deviations of the noise in a coordinate of ``push``, and in an entry of ``bent``.
     tail : float
         Excess kurtosis of both noises: 3 of Laplace's, 0 of normal ones.
+    alike : int
+        The most rows of one person, which count as equal.
     """
 
     at: Floats
@@ -67,6 +72,7 @@ class ScoreKnowledge:
     loud: float
     off: float
     tail: float
+    alike: int = 1
 
     @cached_property
     def inverse(self) -> Floats | None:
@@ -90,7 +96,7 @@ class ScoreKnowledge:
         """
         middle, total = way / 2 - self.away, max(float(np.diag(self.bent).max()), 1.0)
         turned = TURNS * (middle @ self.score @ middle) * (way @ self.score @ way) / total
-        return np.asarray(self.score * (1 + turned))
+        return np.asarray(self.score * (self.alike + turned))
 
     def points(self, weights: Floats, way: Floats, variance: float) -> float:
         """So many deviations hold 95 %: 1.96, or more where a few Laplace noises are most of it.

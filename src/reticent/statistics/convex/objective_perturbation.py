@@ -401,6 +401,7 @@ class CurvaturePerturbation(ObjectivePerturbation):
             loud=math.sqrt(2.0) * float(self.mechanism.scale),
             off=deviation(self.curved) / UNIT**2,
             tail=LAPLACE,
+            alike=self.price.neighbours.rows,
         )
         return LinearFit(around.values[None, :], found.rows, around=around)
 
