@@ -6,6 +6,7 @@ beside it, so that one release tells it to a tenth.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from statistics import fmean
 from typing import Any
@@ -234,3 +235,50 @@ def test_a_density_of_three_columns_has_the_usual_shape_alone() -> None:
     study = studied({name: np.zeros(ROWS) for name in "xyz"}, columns)
     (line, *_) = study.plan(["density(x, y, z)"], epsilon=EPSILON).lines
     assert not line.expected.others
+
+
+def test_a_standard_deviation_between_bounds_far_too_wide_has_the_noise_of_a_plan_shape() -> None:
+    """Gifts below 20 between bounds up to 1,000: the release had 2.5 times the greatest noise that the plan told.
+
+    At this loss the noise of the variance is an eighth of it, and the half-width varies by a sixteenth.
+    """
+    values = np.random.default_rng(2).exponential(10, ROWS)
+    study = studied({"x": values}, {"x": rt.real(0, 1000)})
+    (line, *_) = study.plan(["sd(x)"], epsilon=50, override="a test").lines
+    (answer,) = study.release(["sd(x)"], epsilon=50, record=rt.Record(override="a test")).answers
+    seen, wide = answer.estimate, "at one end of wide bounds"
+    noises = {shape: noise or 0.0 for shape, noise, _ in line.expected.others}
+    assert noises[wide] / CLOSE <= seen.noise <= noises[wide] * CLOSE
+    assert seen.noise > 1.5 * max(noise for shape, noise in noises.items() if shape != wide)
+    assert line.expected.typical == "a deviation of a tenth"
+    assert "closer bounds less" in line.expected.note
+
+
+def test_slopes_of_correlated_columns_are_planned_for_them() -> None:
+    """Columns on the right were made up as if they told nothing of each other: their slopes had too little noise."""
+    made = np.random.default_rng(4).normal(size=(4, ROWS))
+    x, z = (25 + 12.5 * (made[0] + one) / math.sqrt(2) for one in made[1:3])
+    y = 25 + 12.5 * (made[0] / 2 + made[3] * math.sqrt(0.75))
+    columns = {name: rt.real(0, 100) for name in "xyz"}
+    study = studied({"x": x, "z": z, "y": y}, columns)
+    told, (_, first, *_) = widths(study, "regress(y ~ x + z)")
+    alone, _ = widths(study, "regress(y ~ x)")
+    planned = told["a deviation of 1/8"][0] or 0.0
+    assert planned / CLOSE <= first.noise <= planned * CLOSE
+    assert planned > 1.1 * (alone["a deviation of 1/8"][0] or 0.0)
+    (line, single, *_) = study.plan(["regress(y ~ x + z)", "regress(y ~ x)"], epsilon=EPSILON).lines
+    assert "any two of them correlated at 0.5. Half of that deviation or a correlation of 0.9 has" in line.expected.note
+    assert "correlat" not in single.expected.note
+
+
+@pytest.mark.parametrize("people", [(6_000, 8_000), (2_000, 20_000)])
+def test_medians_by_group_have_ranges_that_hold_the_width_of_more_rows(people: tuple[int, int]) -> None:
+    """Values of more rows count as equal, and the first width of more rows was the greater one, without a word."""
+    columns: dict[str, Any] = {"x": rt.real(0, 1000), "g": rt.category(list("abcdefghij"))}
+    study = rt.study({"x": [1.0], "g": ["a"]}, adjacency="add_remove", columns=columns, budget=9)
+    few, many = (study.plan(["median(x) by g"], epsilon=1, people=one).lines[0].expected for one in people)
+    for one, other in ((few, many), (many, few)):
+        noises = [noise for _, noise, _ in one.others if noise is not None]
+        assert min(noises) <= (other.headline[0] or 0.0) <= max(noises)
+    assert "times as much if many values count as equal" in few.note
+    assert "times as much" not in many.note

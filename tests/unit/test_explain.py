@@ -18,6 +18,7 @@ from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.convert import VIEW_DELTA, epsilon_delta
 from reticent.privacy.explain import Meaning, meaning, meant, promise
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of
+from reticent.privacy.numbers import percent_most
 from reticent.privacy.pairs import Coin, SampledPair
 
 ONE, LN3, NANO = Fraction(1), Fraction("1.09861228867"), Fraction(1, 10**9)
@@ -324,6 +325,8 @@ def test_a_guarantee_is_given_as_data_beside_its_sentence(loss: Loss, numbers: t
 
 @pytest.mark.parametrize("epsilon", ["1/100", "1", "2", "2.3", "3", "5", "8", "12", "40"])
 def test_the_line_of_a_release_has_one_form_for_its_chances(epsilon: str) -> None:
-    """It had "1 in 182 and 69.1 %"."""
+    """It had "1 in 182 and 69.1 %", and of a small epsilon chances of one form, of a large one of the other."""
     said = explain.sentence(PureDP(Fraction(epsilon)), Adjacency("add_remove")).split("Someone")[1]
-    assert ("1 in " in said) != ("%" in said)
+    assert said.count("%") == 3
+    assert "1 in " not in said
+    assert percent_most(explain.odds(Fraction(epsilon), 0.1).high) in said

@@ -170,7 +170,7 @@ def test_what_is_shown_of_a_model_has_its_guarantee_and_no_row(
     assert model._repr_html_().startswith(f"<pre>{made.__name__}(")
     model.fit(ROWS, SIDES)
     shown = unfolded(model.summary()) + model._repr_html_() + repr(model)
-    assert "Someone who thought it 1 in 10" in unfolded(model.summary())
+    assert "Someone who thought it 10 % likely" in unfolded(model.summary())
     assert unfolded(model.summary()).splitlines()[-1][:2] == "ε "
     assert repr(CANARY)[:9] not in shown
     assert FOLDER not in shown

@@ -222,7 +222,7 @@ def test_the_privacy_label_has_seven_lines(tmp_path: Path) -> None:
         "one person, with at most 5 rows",
         "add or remove one person (at most 5 rows each)",
         "ε 1 of (ε 3, δ 1e-8), approved: Ethics board 2026-11-04, minute 7, until 2027-12-31",
-        "1 in 10 that you took part could end between 1 in 26 and 1 in 4.3",
+        "10 % likely that you took part could end between 3.92 % and 23.2 %",
         "geometric (6 parts)",
         "nobody: this certificate is unsigned",
     ):

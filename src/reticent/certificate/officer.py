@@ -16,7 +16,7 @@ from reticent.errors import PublicParameterError
 from reticent.privacy.convert import epsilon_delta
 from reticent.privacy.explain import odds
 from reticent.privacy.loss import words
-from reticent.privacy.numbers import at_most, one_in_most
+from reticent.privacy.numbers import at_most, percent_most
 
 TIERS: Final = {
     1: ("name", "description", "organisation", "contact", "date", "data_source", "publication"),
@@ -103,9 +103,9 @@ def _told(name: str, value: str | None) -> str:
 
 
 def _factor(epsilon: Fraction) -> str:
-    """``×2.72, 1 in 10 to 1 in 4.3``."""
+    """``×2.72 (10 % becomes at most 23.2 %)``."""
     seen = odds(epsilon, 0.1)
-    return f"×{at_most(seen.factor)} (1 in 10 becomes at most {one_in_most(seen.high)})"
+    return f"×{at_most(seen.factor)} (10 % becomes at most {percent_most(seen.high)})"
 
 
 def registry(certificate: CertificateRecord, tier: int) -> dict[str, object]:

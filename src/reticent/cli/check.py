@@ -24,6 +24,7 @@ from reticent.errors import Refusal, SpecError
 from reticent.privacy.convert import epsilon_delta
 from reticent.privacy.explain import odds
 from reticent.privacy.loss import words
+from reticent.privacy.numbers import at_most
 from reticent.statistics.grammar import parse
 from reticent.statistics.shares import MANY
 
@@ -150,7 +151,7 @@ def _refusals(opened: Study, item: ReleaseSpec, people: int | None) -> tuple[lis
 def _notes(spec: Spec) -> tuple[str, ...]:
     """The budget in odds, and columns whose made-up values are off the grid of the records."""
     epsilon, _ = epsilon_delta(spec.budget.loss)
-    once, twice = (f"×{odds(epsilon, 0.5, times=times).factor:,.3g}" for times in (1, 2))
+    once, twice = (f"×{at_most(odds(epsilon, 0.5, times=times).factor)}" for times in (1, 2))
     said = f"{spec.schema.person.adjacency} with a budget of {words(spec.budget.loss)}"
     if spec.schema.person.adjacency == "add_remove":
         said += f": one person's presence changes any odds by at most {once}; what their record says, {twice}."

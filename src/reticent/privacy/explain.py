@@ -488,10 +488,8 @@ def sentence(loss: Loss, adjacency: Adjacency, prior: float = 0.1) -> str:
     """
     epsilon, _ = epsilon_delta(loss)
     seen = odds(epsilon, prior)
-    before, least, most = one_in(prior), one_in_least(seen.low), one_in_most(seen.high)
-    if "%" in f"{before}{least}{most}":  # one form for all three
-        before, least, most = f"{100 * prior:.4g} % likely", percent_least(seen.low), percent_most(seen.high)
-    return _line(loss, adjacency, before, least, most)
+    before = f"{100 * prior:.4g} % likely"
+    return _line(loss, adjacency, before, percent_least(seen.low), percent_most(seen.high))
 
 
 def former_sentence(loss: Loss, adjacency: Adjacency) -> str:

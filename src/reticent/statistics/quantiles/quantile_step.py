@@ -784,6 +784,9 @@ class QuantileStep:
             for one, (name, chance) in zip(weights[1:], told, strict=True)
             if chance >= LIKELY
         ]
+        if bounded and not alike:
+            widths = {name: width for name, width, _ in others}
+            note += shapes.more_words(widths.get(HEAPED), widths.get(shapes.TYPICAL.name))
         unit = "" if bounded else shapes.unit_of(spread=self.spread)
         typical = shapes.TYPICAL.name if bounded else HEAPED if alike else ""
         found = ExpectedAccuracy(

@@ -15,7 +15,7 @@ from statistics import NormalDist, fmean, pstdev
 from typing import TYPE_CHECKING, Final
 
 from reticent.privacy.numbers import rough, show
-from reticent.statistics.context import EVEN
+from reticent.statistics.context import ALIKE, EVEN
 
 if TYPE_CHECKING:
     from reticent.data.candidates import Cells
@@ -143,7 +143,9 @@ FINENESS: Final = 25
 FEW_WHOLE: Final = 1000
 DECLARED: Final = 10 * FINENESS  # the same of a declared resolution without bounds: the note says what it hangs on
 TELLS: Final = "declare a resolution if they are not"
-NO_SHAPE: Final = "noise is less where many values are equal, more in a gap between two groups"  # of no shape here
+NO_SHAPE: Final = (
+    "noise is less where many values equal the quantile, more in a gap between two groups"  # of no shape here
+)
 ROUNDED: Final = 20  # distinct values of a column of rounded ones; whole numbers may have fewer
 LARGE: Final = 1 / 10  # mean of the weights of which few are large, exponential, in units of the largest
 
@@ -275,6 +277,13 @@ def values_words(
         low, high = (middle, high) if _tied_by(size, 1.0 / middle, crowd, mechanism, unit) else (low, middle)
     values, side = ("many of them equal", "below") if tied else ("apart", "above")
     return f"values {values}, as where the standard deviation is {side} {rough(high * float(resolution))}"
+
+
+def more_words(heaped: float | None, apart: float | None) -> str:
+    """Words of a plan of values that are apart, on how much more noise it has where many are equal."""
+    if heaped is None or apart is None or heaped <= ALIKE * apart:
+        return ""
+    return f"; {rough(heaped / apart)} times as much if many values count as equal, which more rows make likelier"
 
 
 def _tied_by(size: float, step: float, crowd: float, mechanism: Geometric | None, unit: int) -> bool:

@@ -1,7 +1,7 @@
 """Columns that a plan of least squares assumes, and what these show of replies and widths. No row is read.
 
 usual        numbers in the middle of their bounds that tell nothing of y, as rehearsals make them up
-numbers      normal, of one of three deviations, two of these above their lower bound: skewed columns lie so
+numbers      normal, of one of three deviations, two of these above their lower bound, any two of them correlated
 further      even numbers beside a narrow y, narrow ones, strongly correlated ones: by their moments alone
 categories   even; ``rows_of_keys`` tells how rare a key, or its reference, may be
 y            as the numbers, which tell half of its variance
@@ -35,6 +35,7 @@ from reticent.statistics.scaling import Bound, Floats, Integers
 MIDDLE: Final = "1/8"
 SHAPES: Final = {"1/16": 0.125, MIDDLE: 0.25, "1/4": 0.5}  # deviation of a made-up column: in words, in half-widths
 USUAL: Final = 1 / 3  # deviation of the usual shape, whose middle is that of the bounds
+RELATED: Final = 0.5  # correlation of any two numbers that are not of the usual shape, as of age and schooling
 ABOVE: Final = 2.0  # deviations from the lower bound
 TABLES: Final = 5
 LARGEST_SHOWN: Final = 20_000
@@ -194,9 +195,9 @@ def _median(estimates: Sequence[Estimate | None]) -> tuple[float, float] | None:
 
 
 def made_up_rows(frame: Frame, n: int, key: int, spread: float = SHAPES[MIDDLE]) -> tuple[Floats, Floats]:
-    """Normal numbers near the lower of their bounds, even categories, and y of which the numbers tell half.
+    """Normal numbers near the lower of their bounds, correlated, even categories, and y of which numbers tell half.
 
-    Of the usual shape numbers lie in the middle, and tell nothing of y.
+    Of the usual shape numbers lie in the middle, and tell nothing of each other and of y.
 
     Parameters
     ----------
@@ -215,14 +216,16 @@ def made_up_rows(frame: Frame, n: int, key: int, spread: float = SHAPES[MIDDLE])
         Values of shape (n, columns), and y of shape (n,).
     """
     columns, told, many = [], np.zeros(n), max(len(frame.numbers), 1)
-    part = 0.0 if spread == USUAL else TOLD
+    part, related = (0.0, 0.0) if spread == USUAL else (TOLD, RELATED if many > 1 else 0.0)
+    common = math.sqrt(related) * _normal(n, 97 * key + 95) if related else 0.0
+    told_of_each = math.sqrt(part / (many * (1.0 + (many - 1) * related)))
     for place, block in enumerate(frame.blocks):
         if isinstance(block, CategoryKeys):
             words = Replayed(f"keys {place} {key}").words(n) >> np.uint64(32)
             columns.append((words % np.uint64(block.count)).astype(np.float64))
             continue
-        unit = _normal(n, 97 * key + place)
-        told += unit * math.sqrt(part / many)
+        unit = common + math.sqrt(1.0 - related) * _normal(n, 97 * key + place)
+        told += told_of_each * unit
         columns.append(_placed(unit, block, spread))
     y = told + math.sqrt(1.0 - part) * _normal(n, 97 * key + 96)
     return np.column_stack(columns), _placed(y, frame.y, spread)
@@ -329,6 +332,7 @@ def _moments(
 
 __all__ = [
     "FURTHER",
+    "RELATED",
     "SHAPES",
     "TABLES",
     "AssumedWidths",

@@ -42,6 +42,7 @@ from reticent.statistics.price import Price
 from reticent.statistics.public_facts import kept
 from reticent.statistics.regression.assumed_columns import (
     MIDDLE,
+    RELATED,
     TABLES,
     AssumedWidths,
     further,
@@ -108,6 +109,14 @@ class Squares:
             return GroupResult(replies, (NONE,) if any(told) else ())
         return GroupResult(tuple(NO_REPLY if told is None else Reply(told) for told in found.estimates))
 
+    @property
+    def _farther(self) -> str:
+        """Words of a plan on how columns of a shape are related, and on what makes their slopes far less certain."""
+        several = len(self.plan.frame.numbers) > 1
+        related = f", any two of them correlated at {RELATED}" if several else ""
+        stronger = " or a correlation of 0.9" if several else ""
+        return f"{related}. Half of that deviation{stronger} has about 4 times the noise, closer bounds less"
+
     def expected(self, people: int) -> ExpectedAccuracy:
         """Half-widths of each coefficient and the chance of a reply, simulated on made-up rows of public shapes.
 
@@ -155,7 +164,7 @@ class Squares:
             for (name, unit), one in zip(self.coefficients, each, strict=False)
         )
         middle = "columns in the middle of their range that tell nothing of y"
-        which = f"columns of this shape: {typical}" if typical else middle
+        which = f"columns of this shape: {typical}{self._farther}" if typical else middle
         note = f"of the first slope, for {which}; {note}"
         return ExpectedAccuracy(*widths, note, replies, tuple(others), numbers=told_each, typical=typical)
 
