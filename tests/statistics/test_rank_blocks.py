@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from reticent.data import order_statistics, query_result
 from reticent.data.candidates import Cells, Segment, cells_of
 from reticent.data.query_result import Counts, SortedCells, counted
 from reticent.data.schema import Column, Integer, Real
@@ -32,6 +33,9 @@ COLUMNS = (Real(Fraction(0), Fraction(100)), Real(), Real(resolution=Fraction(1,
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rank_blocks, "BLOCK", 4)
+    monkeypatch.setattr(rank_blocks, "FEW", 0)
+    for module in (order_statistics, query_result):
+        monkeypatch.setattr(module, "STRIDE", 4)
     monkeypatch.setattr(rank_blocks, "REFINED", 0)  # so that refining is left to the draw
     monkeypatch.setattr("reticent.data.query_result.PIECE", 8)
 
@@ -56,7 +60,7 @@ def law_over_blocks(level: Fraction, shift: Fraction, epsilon: Fraction) -> Law:
 
 
 def law_over_runs(level: Fraction, shift: Fraction, epsilon: Fraction) -> Law:
-    found, made = runs(TWELVE, Counts(*counted(sorted_cells().each))), mechanism(level, epsilon)
+    found, made = runs(TWELVE, Counts(*counted(sorted_cells().each[:]))), mechanism(level, epsilon)
     return law_of(lambda entropy: ranks.draw(found, level, shift, made, entropy), least=Fraction(1, 1 << 60))
 
 
@@ -121,7 +125,7 @@ def test_sorted_cells_and_counted_ones_are_the_same_column(column: Column) -> No
         values = np.append(stream.normal(5, scale, size), np.repeat(stream.normal(5, scale, 3), size // 9))
         base = cells_of(column, "x")
         each = SortedCells(np.sort(base.index(values)))
-        whole = Counts(*counted(each.each))
+        whole = Counts(*counted(each.each[:]))
         assert values_and_ties(each, 8, replaced=False) == values_and_ties(whole, 8, replaced=False)
         assert values_and_ties(each, 0, replaced=True) == values_and_ties(whole, 0, replaced=True)
         one, other = by_binade(base, each), by_binade(base, whole)

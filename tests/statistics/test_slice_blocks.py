@@ -9,6 +9,7 @@ from typing import cast
 import numpy as np
 import pytest
 
+from reticent.data import order_statistics, query_result
 from reticent.data.candidates import Cells, Segment, cells_of
 from reticent.data.query_result import Counts, SortedCells, counted
 from reticent.data.schema import Column, Integer, Real
@@ -37,6 +38,9 @@ LEVELS = tuple(Fraction(tenth, 10) for tenth in (1, 3, 5, 6, 9))
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rank_blocks, "BLOCK", 4)
+    monkeypatch.setattr(rank_blocks, "FEW", 0)
+    for module in (order_statistics, query_result):
+        monkeypatch.setattr(module, "STRIDE", 4)
     monkeypatch.setattr(rank_blocks, "REFINED", 0)  # so that refining is left to the draw
     for module in (rank_slices, joint, confidence_bounds):
         monkeypatch.setattr(module, "SLICES", 3)
@@ -47,7 +51,7 @@ def long(held: tuple[int, ...] = HELD) -> SortedCells:
 
 
 def short(held: tuple[int, ...] = HELD) -> Counts:
-    return Counts(*counted(long(held).each))
+    return Counts(*counted(long(held).each[:]))
 
 
 def content(part: CandidateRange) -> tuple[list[int], list[int], int, int]:
@@ -183,7 +187,7 @@ def test_all_draws_of_a_long_column_are_asked_what_those_of_its_counts_are(
         values = np.append(stream.normal(5, scale, size), np.repeat(stream.normal(5, scale, 3), size // 9))
         each = SortedCells(np.sort(base.index(values)))
         for made in (joint_quantiles(base, LEVELS, terms, Fraction(1)), iqr(base, terms, Fraction(1)).joint):
-            found, honest = (calls(made, data, seed) for data in (each, Counts(*counted(each.each))))
+            found, honest = (calls(made, data, seed) for data in (each, Counts(*counted(each.each[:]))))
             for one, other in zip(found, honest, strict=True):
                 assert one.mechanism == other.mechanism
                 assert one.output == other.output

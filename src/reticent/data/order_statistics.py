@@ -28,8 +28,9 @@ holds about 8 sqrt(p (1 - p) / m) of the column at rank p n: 1.2 % at most for m
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final, Protocol
 
 import numpy as np
@@ -42,6 +43,8 @@ Integers = NDArray[np.int64]
 LARGEST: Final = 1 << 61  # infinity among values
 ABSENT: Final = -(1 << 63)  # the first entry of a record that lacks a value
 INFINITE: Final = 1 << 62  # infinity among widths: above every finite one
+STRIDE: Final = 1 << 12  # places from one that a search of a sorted sequence looks at first to the next
+TOGETHER: Final = 256  # of these stretches, at most, that are read at once
 
 
 class Order(Protocol):
@@ -58,6 +61,82 @@ class Order(Protocol):
     def total(self, first: int, last: int) -> int:
         """x_(first) + ... + x_(last), with LARGEST for infinity."""
         ...
+
+
+class StoredIntegers(Protocol):
+    """Integers that are read by place when they are looked at."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, places: slice | Integers) -> Integers: ...
+
+    def part(self, first: int, last: int) -> StoredIntegers:
+        """Those from place ``first`` to before ``last``, which are not read."""
+        ...
+
+
+IntegerSequence = Integers | StoredIntegers
+
+
+def stretch(entries: IntegerSequence, first: int, last: int) -> IntegerSequence:
+    """The entries from one place to before another; they are neither copied nor read.
+
+    Parameters
+    ----------
+    entries : sequence of int
+    first, last : int
+        Places.
+
+    Returns
+    -------
+    sequence of int
+    """
+    return entries[first:last] if isinstance(entries, np.ndarray) else entries.part(first, last)
+
+
+def places_below(
+    entries: IntegerSequence, index: Integers, values: Integers, move: Callable[[Integers], Integers] | None = None
+) -> Integers:
+    """Number of entries of a sorted sequence that are strictly below each of some values.
+
+    Parameters
+    ----------
+    entries : sequence of int
+        Ascending.
+    index : array of int
+        Every ``STRIDE``-th entry, the first one among them, moved.
+    values : array of int
+    move : callable, optional
+        Monotone map of entries before they are compared; few of them are moved.
+
+    Returns
+    -------
+    array of int
+        One number for each value.
+    """
+    found = np.zeros(len(values), np.int64)
+    stretch = np.searchsorted(index, values, "left") - 1  # the last that begins below the value
+    order = np.argsort(stretch, kind="stable")
+    spans, firsts = np.unique(stretch[order] // TOGETHER, return_index=True)
+    for span, (begin, end) in zip(spans.tolist(), pairwise([*firsts.tolist(), len(order)]), strict=True):
+        if span >= 0:
+            some = order[begin:end]
+            first, last = (int(stretch[some[at]]) * STRIDE for at in (0, -1))
+            read = entries[first : last + STRIDE]
+            low = stretch[some] * STRIDE - first
+            found[some] = first + _bisected(read, low, values[some], move)
+    return found
+
+
+def _bisected(read: Integers, low: Integers, values: Integers, move: Callable[[Integers], Integers] | None) -> Integers:
+    """The first places that are not below their values, in the stretches from ``low`` on."""
+    high = np.minimum(low + STRIDE, len(read))
+    while np.any(open_ := low < high):
+        middle = (low + high) >> 1
+        seen = read[np.minimum(middle, len(read) - 1)]
+        lower = (seen if move is None else move(seen)) < values
+        low, high = np.where(open_ & lower, middle + 1, low), np.where(open_ & ~lower, middle, high)
+    return low
 
 
 def filled(inside: Integers, first: int, last: int, size: int) -> Integers:

@@ -1059,7 +1059,7 @@ def _with(text: str, key: bytes) -> str:
 
 # --- scans: order statistics where they are ---------------------------------------------------------------------------
 
-Scan: TypeAlias = Literal["size", "sample", "below", "inside", "between"]
+Scan: TypeAlias = Literal["size", "sample", "pairs", "below", "inside", "between"]
 FIRST, SECOND, PLACE = (f"the {nth} number goes here" for nth in ("first", "second", "third"))
 
 
@@ -1120,6 +1120,8 @@ def scan(asked: Scan, table: str, unit: Fraction, of_group: bool) -> Table:
         case "sample":
             # the engine's own generator: what is drawn says where to look and is no part of any answer
             return rows.filter(ibis.random() < first).select("x")
+        case "pairs":
+            return rows.filter(ibis.random() < first).select("x", "place")
         case "below":
             rows = rows.filter(rows.x < first)
             return rows.aggregate(n=rows.count())

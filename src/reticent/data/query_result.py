@@ -16,14 +16,18 @@ from reticent.data.candidates import cells_on
 from reticent.data.columns import Storage, values_of
 from reticent.data.engines.engine import Dialect, EngineSession, LongResults
 from reticent.data.order_statistics import (
+    STRIDE,
     Bracket,
     FetchedColumn,
     Integers,
+    IntegerSequence,
     Needs,
     Order,
     RunLength,
     SortedColumn,
     fetch,
+    places_below,
+    stretch,
 )
 from reticent.data.query import PARTS, KeyHolders, OrderedValues, Query, Ranks, Records, Tally, WeightedTally, keys_of
 from reticent.data.schema import Schema
@@ -78,17 +82,18 @@ class SortedCells(Counts):
 
     Parameters
     ----------
-    each : array of int
-        Cell of each value, ascending.
+    each : array of int, or a sequence that is read as one is
+        Cells, ascending.
     move : callable, optional
         Monotone map of cells that is applied to what is looked at.
     """
 
-    __slots__ = ("_move", "each")
+    __slots__ = ("_index", "_move", "each")
 
-    def __init__(self, each: Integers, move: Callable[[Integers], Integers] | None = None) -> None:
-        super().__init__(each[:0], each[:0])
+    def __init__(self, each: IntegerSequence, move: Callable[[Integers], Integers] | None = None) -> None:
+        super().__init__(np.empty(0, np.int64), np.empty(0, np.int64))
         self.each, self._move = each, move
+        self._index: Integers | None = None
 
     def held(self, first: int, last: int) -> Integers:
         """Cells of the values from place ``first`` to before ``last``."""
@@ -103,29 +108,25 @@ class SortedCells(Counts):
     def moved(self, move: Callable[[Integers], Integers]) -> SortedCells:
         """The same values in other cells, by a monotone map; nothing is moved before it is looked at."""
         before = self._move
-        return SortedCells(self.each, move if before is None else lambda cells: move(before(cells)))
+        both = move if before is None else lambda cells: move(before(cells))
+        return SortedCells(self.each, both)
 
     def part(self, first: int, last: int) -> SortedCells:
         """The values from place ``first`` to before ``last``; they are not copied."""
-        return SortedCells(self.each[first:last], self._move)
+        return SortedCells(stretch(self.each, first, last), self._move)
 
     def below(self, cells: Integers) -> Integers:
         """Number of values in cells strictly below each of some."""
-        low, high = np.zeros(len(cells), np.int64), np.full(len(cells), len(self.each), np.int64)
-        while np.any(low < high):
-            middle = (low + high) >> 1
-            open_ = low < high
-            lower = np.zeros(len(cells), bool)
-            lower[open_] = self.at(middle[open_]) < cells[open_]
-            low, high = np.where(open_ & lower, middle + 1, low), np.where(open_ & ~lower, middle, high)
-        return low
+        if self._index is None:
+            self._index = self.at(np.arange(0, self.total, STRIDE))
+        return places_below(self.each, self._index, cells, self._move)
 
     @property
     def total(self) -> int:
         return len(self.each)
 
     def beyond(self, crowd: int) -> int:
-        size = len(self.each)
+        size = self.total
         firsts = range(crowd, size, PIECE)
         # a value is beyond the crowd of its cell if the one so many places before it is in the same cell
         return sum(
@@ -138,7 +139,7 @@ class SortedCells(Counts):
         )
 
     def pieces(self) -> Iterator[Counts]:
-        size = len(self.each)
+        size = self.total
         for first in range(0, size, PIECE):
             held = self.held(first, min(first + PIECE, size))
             yield Counts(*counted(held))
@@ -161,17 +162,6 @@ def counted(held: Integers) -> tuple[Integers, Integers]:
     """The different numbers of a sorted array, and how often each occurs."""
     first = np.flatnonzero(np.append(True, held[1:] != held[:-1])[: len(held)])
     return held[first], np.diff(np.append(first, len(held)))
-
-
-def merged(parts: Sequence[SortedCells]) -> SortedCells:
-    """The cells of all parts in one array. Each part is empty afterwards, so that few values stand there twice."""
-    each, first = np.empty(sum(part.total for part in parts), np.int64), 0
-    for part in parts:
-        last = first + part.total
-        each[first:last] = part.each
-        part.each, first = part.each[:0].copy(), last
-    each.sort()
-    return SortedCells(each)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -256,7 +246,9 @@ def _ranks_together(parts: Sequence[Sequence[Counts]]) -> tuple[Counts, ...]:
     if any(type(held) is not Counts for part in parts for held in part):
         groups = [[held for held in each if isinstance(held, SortedCells)] for each in zip(*parts, strict=True)]
         if all(len(each) == len(parts) for each in groups):
-            return tuple(map(merged, groups))
+            from reticent.data.sorted_cells import together
+
+            return tuple(SortedCells(together([held.each for held in each])) for each in groups)
     pairs = [[(held.cells, held.counts) for held in part] for part in parts]
     return tuple(Counts(*held) for held in _counted_together(pairs))
 
@@ -275,7 +267,8 @@ def _counted_together(parts: Sequence[Sequence[tuple[Integers, Integers]]]) -> l
 class ResultReader:
     """The results of one run. A statement that several queries share runs once.
 
-    ``stored`` is the table of its rows. The rest is what its statements were made of.
+    ``stored`` is the table of its rows, and temporary files stand in ``folder``. The rest is what its statements were
+    made of.
     """
 
     def __init__(
@@ -287,7 +280,9 @@ class ResultReader:
         storage: Mapping[str, Storage],
         key: bytes,
         dialect: Dialect,
+        folder: str = "",
     ) -> None:
+        self._folder = folder
         self._engine, self._dialect, self._schema, self._stored = engine, dialect, schema, stored
         self._asked = queries, schema, storage, key, dialect
         self._long: dict[Query, str] = {}  # statements of each value, empty for what is short
@@ -349,7 +344,7 @@ class ResultReader:
             return None
         from reticent.data.sorted_cells import read_sorted
 
-        return tuple(map(SortedCells, read_sorted(engine, query, self._long[query], self._schema)))
+        return tuple(map(SortedCells, read_sorted(engine, query, self._long[query], self._schema, self._folder)))
 
     def _each_value(self, query: Ranks) -> str:
         """The statement of each value where most of a sample differ; else empty."""
@@ -362,8 +357,9 @@ class ResultReader:
         told = statements([*map(sorted_cells.one_by_one, queries)], schema, storage, key, dialect)
         text, view = told.asked[queries.index(query)], f"values{len(self._long)}"
         self._engine.view(view, text)
-        seen = scan_text("sample", view, Fraction(1), None, self._dialect, sorted_cells.SAMPLED)
-        return text if sorted_cells.differ(values_of(self._engine.arrow(seen).column("x"))) else ""
+        asked: Scan = "sample" if keys_of(query) is None else "pairs"
+        seen = scan_text(asked, view, Fraction(1), None, self._dialect, sorted_cells.SAMPLED)
+        return text if sorted_cells.differ(*map(values_of, self._engine.arrow(seen).columns)) else ""
 
     def _rows(self, text: str) -> list[tuple[Any, ...]]:
         if text not in self._found:

@@ -1,16 +1,26 @@
 """Cells of a long column, one for each value and in order: no table of distinct values is made of them.
 
     sample --> most values differ?  no: the engine groups equal values
-                                    yes: values --cells--> one sorted array, eight bytes for each
+                                    yes: values --cells--> sorted runs, put aside in a file --> one sorted sequence
 
 The sample is a work plan and nothing else: whoever asks for cells and counts gets the same ones either way. A group by
 distinct values hashes each of them, which takes the engine many times as long and as much memory as a sort here.
+
+Cells that are many stand in a temporary file without a name, so that nothing of it outlives the process. It stands in
+the folder that the engine's temporary files stand in, and takes 16 to 24 bytes for each value.
 """
 
 from __future__ import annotations
 
+import os
+import tempfile
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final, TypeGuard
+from functools import cached_property
+from itertools import pairwise
+from typing import IO, Final, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,21 +28,18 @@ from numpy.typing import NDArray
 from reticent.data.candidates import cells_on
 from reticent.data.columns import values_of
 from reticent.data.engines.engine import LongResults
-from reticent.data.order_statistics import Integers, Needs
+from reticent.data.order_statistics import STRIDE, Integers, IntegerSequence, Needs, places_below
 from reticent.data.query import OrderedValues, Query, Ranks, keys_of
 from reticent.data.schema import Schema
 
-GROUPS: Final = 64  # at most, of a question whose values are looked at one by one
 SAMPLED: Final = 1 / 256  # of the rows
 DIFFERENT: Final = 0.9  # of a sample, where a table of distinct values would be long
-ROOM: Final = 1 << 18  # cells of an array that grows, at first
+ASIDE: Final = 1 << 20  # cells that are held in memory, at most, before they are put aside
 
 
 def may_be_long(query: Query) -> TypeGuard[Ranks]:
-    """Tell if values of a query may be looked at one by one: each counts as one, and groups are few."""
-    if not isinstance(query, Ranks) or query.weight is not None:
-        return False
-    return query.keys is None or len(query.keys.among) <= GROUPS
+    """Tell if values of a query may be looked at one by one: each counts as one."""
+    return isinstance(query, Ranks) and query.weight is None
 
 
 def one_by_one(query: Query) -> Query:
@@ -42,12 +49,73 @@ def one_by_one(query: Query) -> Query:
     return OrderedValues(query.column, Fraction(1), Needs(()), query.keys, query.per)
 
 
-def differ(sample: NDArray[np.generic]) -> bool:
-    """Tell if most values of a sample differ."""
-    return len(np.unique(sample)) >= max(DIFFERENT * len(sample), 1)
+def differ(*sample: NDArray[np.generic]) -> bool:
+    """Tell if most rows of a sample differ, of which columns are given."""
+    rows = np.unique(np.column_stack([column.astype(np.float64) for column in sample]), axis=0)
+    return len(rows) >= max(DIFFERENT * len(sample[0]), 1)
 
 
-def read_sorted(engine: LongResults, query: Ranks, text: str, schema: Schema) -> list[Integers]:
+class Spool:
+    """A temporary file without a name, of cells that are put aside; it is made when the first of them come.
+
+    Parameters
+    ----------
+    folder : str
+        Where it stands; empty for the system's folder of temporary files.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder, self._size = folder, 0
+
+    @cached_property
+    def _file(self) -> IO[bytes]:
+        made = tempfile.TemporaryFile(prefix="reticent-", dir=self._folder or None)  # noqa: SIM115 - closed below
+        weakref.finalize(self, made.close)
+        return made
+
+    def put(self, cells: Integers) -> Stretch:
+        """Write cells behind those that are there."""
+        self._file.seek(0, os.SEEK_END)
+        self._file.write(np.ascontiguousarray(cells, np.int64).data)
+        self._file.flush()
+        self._size += len(cells)
+        return Stretch(self, self._size - len(cells), len(cells))
+
+    def read(self, first: int, size: int) -> Integers:
+        """So many cells, from the one at place ``first`` of the file."""
+        cells = np.empty(size, np.int64)
+        self._file.seek(first * cells.itemsize)
+        if self._file.readinto(cells.data.cast("B")) != cells.nbytes:  # type: ignore[attr-defined]
+            raise OSError("a temporary file is shorter than what was written to it")
+        return cells
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Stretch:
+    """Cells of a file from one place on, read as those of an array are."""
+
+    spool: Spool
+    first: int
+    size: int
+
+    def part(self, first: int, last: int) -> Stretch:
+        """The cells from place ``first`` to before ``last``, which are not read."""
+        return replace(self, first=self.first + first, size=last - first)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, wanted: slice | Integers) -> Integers:
+        if isinstance(wanted, slice):
+            first, last, _ = wanted.indices(self.size)
+            return self.spool.read(self.first + first, max(last - first, 0))
+        read, found = self.spool.read, np.empty(len(wanted), np.int64)
+        for nth, place in enumerate(wanted.tolist()):
+            found[nth] = read(self.first + place, 1)[0]
+        return found
+
+
+def read_sorted(engine: LongResults, query: Ranks, text: str, schema: Schema, folder: str) -> list[IntegerSequence]:
     """The cell of each value, ascending, of each group.
 
     Parameters
@@ -57,39 +125,94 @@ def read_sorted(engine: LongResults, query: Ranks, text: str, schema: Schema) ->
     text : str
         Statement of each value.
     schema : Schema
+    folder : str
+        Where cells that are many are put aside; empty for the system's folder of temporary files.
 
     Returns
     -------
-    list of array
+    list of array or Stretch
     """
     keys = keys_of(query)
-    columns = [_GrowingCells() for _ in range(1 if keys is None else len(keys.among))]
+    found = _ReadCells(1 if keys is None else len(keys.among), Spool(folder))
     cells = cells_on(query.on, schema.column(query.column), query.column)
     for batch in engine.batches(text):
         index = cells.index(values_of(batch.column("x")).astype(np.float64))
-        if keys is None:
-            columns[0].add(index)
-            continue
-        places = values_of(batch.column("place"))
-        for place in np.unique(places).tolist():
-            columns[place].add(index[places == place])
-    return [column.sorted() for column in columns]
+        found.add(index, None if keys is None else values_of(batch.column("place")).astype(np.int64))
+    return found.sorted()
 
 
-class _GrowingCells:
-    """An array that grows; memory that is not written to is not taken."""
+class _ReadCells:
+    """Cells of each group as they come: held while they are few, then put aside in sorted runs."""
 
-    def __init__(self) -> None:
-        self._each, self._size = np.empty(ROOM, np.int64), 0
+    def __init__(self, groups: int, spool: Spool) -> None:
+        self._spool, self._held = spool, 0
+        self._cells, self._groups = list[Integers](), list[Integers]()
+        self._runs: list[list[IntegerSequence]] = [[] for _ in range(groups)]
 
-    def add(self, more: Integers) -> None:
-        last = self._size + len(more)
-        if last > len(self._each):
-            self._each.resize(max(last, 2 * len(self._each)), refcheck=False)
-        self._each[self._size : last] = more
-        self._size = last
+    def add(self, cells: Integers, groups: Integers | None) -> None:
+        """Take cells, and the place of the group of each where there are groups."""
+        self._cells.append(cells)
+        if groups is not None:
+            small = len(self._runs) <= 1 << 16  # numbers of 16 bits are sorted in one pass
+            self._groups.append(groups.astype(np.uint16 if small else np.int64))
+        self._held += len(cells)
+        if self._held >= ASIDE:
+            self._sort(aside=True)
 
-    def sorted(self) -> Integers:
-        self._each.resize(self._size, refcheck=False)
-        self._each.sort()
-        return self._each
+    def sorted(self) -> list[IntegerSequence]:
+        """All cells of each group, ascending."""
+        self._sort(aside=any(self._runs))
+        return [together(runs) for runs in self._runs]
+
+    def _sort(self, *, aside: bool) -> None:
+        if not self._held:
+            return
+        cells, ends = np.concatenate(self._cells), [0, self._held]
+        if self._groups:
+            groups = np.concatenate(self._groups)
+            order = np.argsort(groups, kind="stable")
+            cells, ends = cells[order], np.searchsorted(groups[order], np.arange(len(self._runs) + 1)).tolist()
+        for first, last in pairwise(ends):
+            cells[first:last].sort()
+        whole = self._spool.put(cells) if aside else None
+        for runs, (first, last) in zip(self._runs, pairwise(ends), strict=True):
+            if first < last:
+                runs.append(cells[first:last] if whole is None else whole.part(first, last))
+        self._cells.clear()
+        self._groups.clear()
+        self._held = 0
+
+
+def together(parts: Sequence[IntegerSequence]) -> IntegerSequence:
+    """The cells of ascending parts in one, ascending.
+
+    Parameters
+    ----------
+    parts : sequence of array or Stretch
+
+    Returns
+    -------
+    array or Stretch
+        A stretch of a file if a part is one, so that few cells are in memory at a time.
+    """
+    spool = next((part.spool for part in parts if isinstance(part, Stretch)), None)
+    if len(parts) == 1:
+        return parts[0]
+    if spool is None:
+        return _merged([part[:] for part in parts])
+    indexes = [part[np.arange(0, len(part), STRIDE)] for part in parts]
+    cuts = np.unique(np.sort(np.concatenate(indexes))[:: max(ASIDE // STRIDE, 1)])[1:]
+    ends = [
+        [0, *places_below(part, index, cuts).tolist(), len(part)] for part, index in zip(parts, indexes, strict=True)
+    ]
+    written = [
+        spool.put(_merged([part[first:last] for part, (first, last) in zip(parts, each, strict=True)]))
+        for each in zip(*map(pairwise, ends), strict=True)
+    ]
+    return Stretch(spool, written[0].first, sum(map(len, written)))
+
+
+def _merged(parts: Sequence[Integers]) -> Integers:
+    joined = np.concatenate([np.empty(0, np.int64), *parts])
+    joined.sort(kind="stable")  # which merges what is sorted already
+    return joined

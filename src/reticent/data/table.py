@@ -229,7 +229,7 @@ class Table:
                 parts.store_in_pieces(*told.first, rows, step=next(iter(told.steps.items())))
             else:
                 engine.store(*told.first, rows, steps=told.steps, light=told.light)
-            found, reading = list[list[QueryResult]](), ResultReader(engine, told.first[0], *asked)
+            found, reading = list[list[QueryResult]](), ResultReader(engine, told.first[0], *asked, self._limits.temp)
             for _ in [None] if parts is None or not told.adds_up else parts.person_sets(told.first[0]):
                 for how, name, text in told.further:
                     (engine.keep if how == "keep" else engine.view)(name, text)

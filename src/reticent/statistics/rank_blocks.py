@@ -32,6 +32,7 @@ from reticent.statistics.ranks import Runs, weights_of
 
 BLOCK: Final = 1 << 12  # values
 REFINED: Final = 64  # blocks about the target, at most, that are refined before the first proposal
+FEW: Final = 1 << 15  # values, at most, of which all runs are made
 SURE: Final = 28  # a block is left as it is where all of them together would be proposed with probability e^-28
 
 
@@ -80,7 +81,7 @@ Aim: TypeAlias = tuple[int, int, int | Fraction]
 
 def runs(cells: Cells, data: Counts) -> Drawn:
     """The runs of one group, or its blocks where cells stand one for each value."""
-    if not isinstance(data, SortedCells) or not data.total:
+    if not isinstance(data, SortedCells) or data.total <= FEW:
         return ranks.runs(cells, data)
     return blocks(cells, data.moved(lambda index: np.clip(index, cells.lowest, cells.highest)))
 

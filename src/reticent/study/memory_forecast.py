@@ -46,7 +46,7 @@ SHORT_NUMBER, SHORT_TEXT = 7, 16  # of a compressed one
 PERSONS, PERSONS_BY_KEY = 30, 80  # of a row of the persons who are looked at together
 VALUE, HELD = 90, 16  # of a distinct value that leaves the engine, and once it is sorted
 DRAWN: Final = 200  # of a distinct value, to draw one of them
-BROUGHT, SORTED = 6, 8  # of a row of a long column whose values differ, to bring it, and once it is sorted
+BROUGHT: Final = 5  # of a row of a long column whose values differ, to bring it; sorted, they stand in a file
 CARRIED, FITTED = 60, 120  # of a cell of records, to carry it, and to fit a model or a law
 PAIRED: Final = 440  # of a row, for the slopes of a robust line
 FULL: Final = 7  # bytes that a compressed number has where most values differ
@@ -340,7 +340,6 @@ def _carried(steps: Collection[Step], cells: _Cells, rows: int) -> int:
     long = {query for step in steps if _is_quantile(step) for query in step.queries if _may_be_long(query, rows)}
     long = {query for query in long if values[query] > FEW}
     drawn = [BROUGHT * cells.kept_rows(rows) for _ in long]
-    held = SORTED * cells.kept_rows(rows) * len(long)
     values = {query: many for query, many in values.items() if query not in long}
     drawn += [VALUE * many + (DRAWN * many if keys_of(query) is None else 0) for query, many in values.items()]
     carried = [
@@ -349,9 +348,7 @@ def _carried(steps: Collection[Step], cells: _Cells, rows: int) -> int:
         for query in step.queries
         if isinstance(query, Records)
     ]
-    return (
-        max(drawn, default=0) + held + HELD * sum(values.values()) + _of_records(cells, rows, max(carried, default=0))
-    )
+    return max(drawn, default=0) + HELD * sum(values.values()) + _of_records(cells, rows, max(carried, default=0))
 
 
 def _is_quantile(step: Step) -> bool:

@@ -239,7 +239,11 @@ def join_keys(schema: Schema) -> dict[str, str]:
 NAMES: Final = ("duckdb", "postgres", "spark")
 OTHER_NAMES: Final = {"postgresql": "postgres", "pyspark": "spark", "duck": "duckdb"}
 LIMITED: Final = ("memory", "spill", "threads", "temp")
-KEPT: Final[Mapping[str, tuple[str, ...]]] = {"duckdb": LIMITED, "postgres": ("threads",), "spark": ()}
+KEPT: Final[Mapping[str, tuple[str, ...]]] = {
+    "duckdb": LIMITED,
+    "postgres": ("threads", "temp"),
+    "spark": ("temp",),
+}
 OF_RELEASE: Final = (*LIMITED, "timeout")  # which of a study would end every release, whoever asks
 ELSEWHERE: Final = {  # where an engine that reads rows in place gets the others from
     "postgres": "PostgreSQL grants its own: ALTER ROLE reader SET work_mem",
@@ -382,7 +386,7 @@ def refused_settings(engine: str, limits: Limits, schema: Schema, place: str = "
             )
     if "memory" in KEPT[engine] and limits.memory_bytes < LEAST_MEMORY:
         found.append(TIGHT.format(limits.memory))
-    if limits.temp and "temp" in KEPT[engine]:
+    if limits.temp:
         found += [] if Path(limits.temp).is_dir() and os.access(limits.temp, os.W_OK | os.X_OK) else [NO_TEMP]
     if not limits.partitions:
         return found

@@ -52,6 +52,7 @@ STATE: Final = """
             WHERE name <> 'application_name')
     FROM pg_catalog.pg_database WHERE datname = current_database()
 """
+BLOCK: Final = 1 << 23  # bytes of text that are read at a time, of a long result
 COPIED: Final = {"int64": "bigint", "double": "double precision", "bool": "boolean", "string": "text"}
 
 
@@ -137,30 +138,10 @@ class PostgresSession:
 
     def arrow(self, statement: str) -> pa.Table:
         """A result as Arrow columns of int64, double and text."""
-        import io
-
         import pyarrow as pa
-        from pyarrow import csv
 
-        nothing = f"SELECT * FROM ({statement}) AS found LIMIT 0"  # noqa: S608 - a statement of this package
-        described = self._connection.execute(nothing).description
-        kinds = {column.name: _ARROW.get(column.type_code, "string") for column in described}
-        types = {name: pa.type_for_alias(kind) for name, kind in kinds.items()}
-        told = io.BytesIO()
-        with self._read_only(), self._connection.cursor().copy(f"COPY ({statement}) TO STDOUT (FORMAT csv)") as blocks:
-            for block in blocks:
-                told.write(block)
-        if not told.tell():
-            return pa.table({name: pa.array([], kind) for name, kind in types.items()})
-        told.seek(0)
-        return csv.read_csv(
-            told,
-            read_options=csv.ReadOptions(column_names=list(types), use_threads=False),
-            parse_options=csv.ParseOptions(newlines_in_values=True),
-            convert_options=csv.ConvertOptions(
-                column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
-            ),
-        )
+        parts = [*self._arrow_parts(statement, 0)]
+        return pa.concat_tables(parts)
 
     def about(self, name: str) -> int:
         """Number of rows of a table or view, as the server estimates it."""
@@ -169,7 +150,24 @@ class PostgresSession:
 
     def batches(self, statement: str) -> Iterator[pa.RecordBatch]:
         """A long result as Arrow, a batch at a time."""
-        yield from self.arrow(statement).to_batches()
+        for part in self._arrow_parts(statement, BLOCK):
+            yield from part.to_batches()
+
+    def _arrow_parts(self, statement: str, size: int) -> Iterator[pa.Table]:
+        """A result in parts of about so many bytes of text, or at once for 0: texts may hold ends of lines."""
+        nothing = f"SELECT * FROM ({statement}) AS found LIMIT 0"  # noqa: S608 - a statement of this package
+        described = self._connection.execute(nothing).description
+        kinds = {column.name: _ARROW.get(column.type_code, "string") for column in described}
+        whole = not size or "string" in kinds.values()
+        told = bytearray()
+        with self._read_only(), self._connection.cursor().copy(f"COPY ({statement}) TO STDOUT (FORMAT csv)") as blocks:
+            for block in blocks:
+                told += block
+                if not whole and len(told) >= size:
+                    end = told.rindex(b"\n") + 1
+                    yield _parsed(told[:end], kinds)
+                    del told[:end]
+        yield _parsed(told, kinds)
 
     def interrupt(self) -> None:
         """Stop what runs, from another thread."""
@@ -200,6 +198,24 @@ class PostgresSession:
             for batch in rows:
                 for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                     target.write_row(row)
+
+
+def _parsed(told: bytearray, kinds: Mapping[str, str]) -> pa.Table:
+    """The rows of text as the server writes it, under the names of their columns and types."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    types = {name: pa.type_for_alias(kind) for name, kind in kinds.items()}
+    if not told:
+        return pa.table({name: pa.array([], kind) for name, kind in types.items()})
+    return csv.read_csv(
+        pa.BufferReader(told),
+        read_options=csv.ReadOptions(column_names=list(types), use_threads=False),
+        parse_options=csv.ParseOptions(newlines_in_values=True),
+        convert_options=csv.ConvertOptions(
+            column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
+        ),
+    )
 
 
 _ARROW: Final = {20: "int64", 21: "int64", 23: "int64", 1700: "int64", 700: "double", 701: "double"}  # by type number
