@@ -30,6 +30,7 @@ from reticent.data.query import (
     keys_of,
 )
 from reticent.data.schema import Category, Integer, Real, Schema, Text, needed
+from reticent.study.cpu_time import of_records
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -213,8 +214,6 @@ class BroughtRecords:
         -------
         float
         """
-        from reticent.study.cpu_time import of_records
-
         return of_records(source, len(self.columns) + (schema.person.column is not None), rows, self.seconds)
 
     def memory_of(self, schema: Schema, rows: int, stored: Mapping[str, StoredCells] | None = None) -> int:
