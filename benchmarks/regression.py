@@ -28,7 +28,7 @@ from reticent.statistics.regression.lines import gap, rows_for, solutions
 from reticent.statistics.regression.plans import Method, plan
 from reticent.statistics.regression.projections import ray_bound
 from reticent.statistics.regression.rows import ONE, RegressionRows, rows
-from reticent.statistics.regression.theil_sen import pair_slopes
+from reticent.statistics.regression.theil_sen import ORDERS, pair_slopes
 from reticent.statistics.unbounded.column_counts import ColumnTerms
 
 PLACES: Final = 14
@@ -178,7 +178,7 @@ def heaped(seeds: int) -> None:
     print("|---|--:|---|--:|--:|--:|--:|")
     for name, people in populations().items():
         for kind, n in HEAPED:
-            true, told = median_slope(people, kind), []
+            true, told = median_slope(people), []
             terms = ColumnTerms(Adjacency(kind), n if kind == "substitute" else None)
             units = (Fraction(1), Fraction(1))
             made = plan("theil_sen", columns=("y", ("x",)), terms=terms, epsilon=Fraction(1), n=n, units=units)
@@ -212,12 +212,11 @@ def populations() -> dict[str, NDArray[np.int64]]:
     return {name: columns.astype(np.int64) for name, columns in found.items()}
 
 
-def median_slope(people: NDArray[np.int64], kind: Kind) -> float:
-    """Of 200,000 blocks or more."""
+def median_slope(people: NDArray[np.int64]) -> float:
+    """Of 300,000 random pairs."""
     rng, size = np.random.default_rng(1), 600_000
-    labels = np.arange(size) // 2 if kind == "substitute" else rng.integers(0, size // 3, size)
     sample = people[rng.integers(0, len(people), size)]
-    return float(np.median(pair_slopes(sample, np.ones(size, np.bool_), labels, int(labels.max()) + 1)))
+    return float(np.median(pair_slopes(sample, np.arange(size) // 2 * ORDERS)))
 
 
 if __name__ == "__main__":

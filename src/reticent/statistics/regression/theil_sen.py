@@ -4,14 +4,15 @@
                 median of the slopes of all pairs (``middle``)
     intercept   a private median of y - slope x, and of x, which tells how far an error of the slope turns it
 
-One row is in one pair of each round. Pairs with equal x have no slope and are not counted. If the number of rows is
-private, each row goes to one of size / 3 cells by a coin of its own. The slope of a cell is then the least-squares
-slope of its rows.
+One row is in one pair of each round, at most. Pairs with equal x have no slope and are not counted. If the number of
+rows is private, a row's coin tells its cell, of size / 2, and its place among the rows of the cell. The first two of
+a cell are its pair, so that both adjacencies have one estimand. Some .59 of the cells have a pair.
 
 With one round the median of n / 2 slopes has 2.2 times the error of least squares on normal data. With r rounds there
 are r times as many slopes, and a row changes r of them. So privacy costs the same, and the error falls towards the 1.05
-of all pairs. Sampling error: the signs of two pairs that share a row have correlation 2/9, or up to 1/3 where many x
-are equal. This holds for every law of the errors that is the same at every x and has no ties.
+of all pairs. Sampling error: the signs of two rounds have correlation 2/9, or up to 1/3 where many x are equal. This
+holds for every law of the errors that is the same at every x and has no ties. Where errors spread more at some x it is
+up to .35 on public tables, .26 in the median. So a quarter more is taken.
 
 Source: Theil 1950, Sen 1968; Alabi, McMillan, Sarathy, Smith and Vadhan 2022, DPTheilSen. Deviations: no bounds, by the
 public prior of ``data.candidates``; exact sampling; both adjacencies; intervals. Proof: docs/proofs/regression.md,
@@ -27,7 +28,6 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reticent.data.candidates import Cells
 from reticent.entropy import Entropy
@@ -45,9 +45,11 @@ from reticent.statistics.regression.tukey_point import HALF, Middle
 from reticent.statistics.unbounded.column_counts import against_prior
 
 ROUNDS: Final = 16
-ALIKE: Final = 2.0 / 9.0
-MOST_ALIKE: Final = 1.0 / 3.0  # where many rows have equal x, as in a column of two values
-CELLS_ALIKE: Final = 0.33, 0.55  # the same of cells of about three rows, by simulation
+SPREAD: Final = 1.25  # errors that spread differently at different x make pairs agree more
+ALIKE: Final = SPREAD * 2.0 / 9.0
+MOST_ALIKE: Final = SPREAD / 3.0  # where many rows have equal x, as in a column of two values
+PAIRED: Final = 1.0 - 3.0 * math.exp(-2.0)  # of the cells that rows choose by coins, two for each: they hold a pair
+ORDERS: Final = 1 << 16  # places in the order of a cell's rows
 PEAK: Final = 0.29  # slopes of pairs: .318 for a normal column, .269 for one of two values
 SLOPE: Final = Fraction(7, 10)  # of epsilon where there is an intercept
 TURN: Final = Fraction(1, 5)  # of the rest, for the median of x
@@ -95,26 +97,32 @@ class TheilSen:
         return self.design.terms.values is None
 
     @property
-    def blocks(self) -> int:
-        """Pairs, or cells, of one round."""
-        return max(1, self.design.size // (3 if self.cellular else 2))
+    def cells_of_rows(self) -> int:
+        """Cells that the rows of one round are dealt into."""
+        return max(1, self.design.size // 2)
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of one round: on average, where rows choose their cells."""
+        return max(1, int(self.cells_of_rows * (PAIRED if self.cellular else 1.0)))
 
     @cached_property
     def middle(self) -> Middle:
         share = SLOPE if self.design.intercept else Fraction(1)
+        share_of_rows = PAIRED if self.cellular else 1.0  # rows that are in a pair: two rounds share so many fewer
         return Middle(
             self.cells,
             self.design.terms.neighbours,
             self.rounds * self.design.dealt,
             2 * self.rounds * self.design.dealt,
-            self.rounds * self.blocks,
+            self.rounds * self.pairs,
             1,
             self.epsilon * share,
             rounds=self.rounds,
-            alike=CELLS_ALIKE[0] if self.cellular else ALIKE,
+            alike=ALIKE * share_of_rows,
             crowded=self.design.terms.rows,
             peak=PEAK,
-            most_alike=CELLS_ALIKE[1] if self.cellular else MOST_ALIKE,
+            most_alike=MOST_ALIKE * share_of_rows,
         )
 
     @cached_property
@@ -144,10 +152,7 @@ class TheilSen:
         """The slope and the intercept, or no reply where too few pairs have a slope."""
         kept, there = self.design.held(table)
         (scale,) = self.design.scales[-1:]
-        slopes = [
-            pair_slopes(kept, there, self.design.labels(len(kept), self.blocks, entropy), self.blocks) * scale
-            for _ in range(self.rounds)
-        ]
+        slopes = [pair_slopes(kept[there], self._dealt(len(kept), entropy)[there]) * scale for _ in range(self.rounds)]
         found = self.middle.draw([np.concatenate(slopes)], entropy)
         match found:
             case NoReply():
@@ -155,9 +160,8 @@ class TheilSen:
             case Reply((slope,)):
                 pass
         name = self.design.xs[0]
-        words = (
-            f"median slope of {self.rounds} x {self.blocks:,} random {'cells' if self.cellular else 'pairs'} of rows"
-        )
+        about = "about " if self.cellular else ""
+        words = f"median slope of {self.rounds} x {about}{self.pairs:,} random pairs of rows"
         if not self.design.intercept:
             return Reply(Coefficients((name,), (slope,), words))
         y, x = (kept[there, place] * float(unit) for place, unit in enumerate(self.design.units))
@@ -165,6 +169,12 @@ class TheilSen:
         if isinstance(intercept, NoReply):
             return NO_REPLY
         return Reply(Coefficients(self.design.names, (intercept.value, slope), f"{words}; median of what is left"))
+
+    def _dealt(self, n: int, entropy: Entropy) -> Integers:
+        """The cell of each of n rows, times ``ORDERS``, and its place in the order of the cell's rows."""
+        if self.cellular:
+            return self.design.labels(n, self.cells_of_rows * ORDERS, entropy)
+        return self.design.labels(n, self.cells_of_rows, entropy) * ORDERS
 
     def _intercept(self, y: Floats, x: Floats, slope: Estimate, entropy: Entropy) -> Outcome[Estimate]:
         """From the released slope, whose error turns the line around the middle of x."""
@@ -189,35 +199,27 @@ class TheilSen:
                 raise AssertionError("one column has one estimate")
 
 
-def pair_slopes(table: Integers, there: NDArray[np.bool_], labels: Integers, count: int) -> Floats:
-    """Least-squares slopes, with an intercept, of the blocks whose rows have different x, in steps.
+def pair_slopes(rows: Integers, dealt: Integers) -> Floats:
+    """Slopes of the first two rows of each cell, where their x differ, in steps.
 
-    Differences to a block's last row are exact, and sums run over each block's rows in their order: a slope is a
-    function of the rows of its own block, and equal x are told from different ones without rounding.
+    Differences of rows are exact: a slope is a function of the rows of its own cell and of their order, and equal x are
+    told from different ones without rounding.
 
     Parameters
     ----------
-    table : array of int
-        y and x of each row in steps, shape (n, 2).
-    there : array of bool
-        Rows that have both values, shape (n,).
-    labels : array of int
-        Block of each row, shape (n,).
-    count : int
-        Number of blocks.
+    rows : array of int
+        y and x of each row that has both, in steps, shape (n, 2).
+    dealt : array of int
+        Cell of each row and its place there, shape (n,): the cell times ``ORDERS``, and the place.
 
     Returns
     -------
     array of float
-        Slopes, shape (blocks,); NaN for a block whose rows have one x.
+        Slopes, shape (pairs with different x,).
     """
-    held, rows = labels[there], table[there]
-    last = np.zeros(count, np.int64)
-    last[held] = np.arange(len(held))
-    y, x = (np.asarray((rows - rows[last[held]])[:, place], np.float64) for place in (0, 1))
-    size = np.maximum(np.bincount(held, minlength=count), 1)
-    different = np.bincount(held, x != 0, count) > 0
-    y = y - (np.bincount(held, y, count) / size)[held]
-    x = x - (np.bincount(held, x, count) / size)[held]
-    square, product = np.bincount(held, x * x, count), np.bincount(held, x * y, count)
-    return np.asarray(product[different] / square[different])
+    order = np.argsort(dealt, kind="stable")
+    cells = dealt[order] // ORDERS
+    begins = np.concatenate([[True], cells[1:] != cells[:-1]])[: len(cells)]
+    paired = np.flatnonzero(begins[:-1] & ~begins[1:])
+    y, x = (rows[order[paired + 1]] - rows[order[paired]]).T
+    return np.asarray(y[x != 0].astype(np.float64) / x[x != 0].astype(np.float64))

@@ -139,7 +139,7 @@ class UnboundedTrimmedMean:
             return NO_REPLY  # the guess or the radius was the prior's: the mean lies beyond the grid
         shift = self._shift(spread)
         ends = [self._pick(np.abs(ranks - d), ranks, d, self.end, entropy) for d in (-shift, shift)]
-        return Reply(self._estimate(middle, step, place, ends, spread))
+        return Reply(self._estimate(middle, step, place, ends, spread, self._deviation(spread, radius)))
 
     @property
     def outside(self) -> float:
@@ -167,18 +167,33 @@ class UnboundedTrimmedMean:
     def _variance(self, spread: int) -> float:
         """Sampling variance of the trimmed mean, in squared ranks: the winsorised variance over the window's width.
 
-        The squares are about the guess and not between the trimming points. On skewed values this underestimates the
-        deviation by a fifth. So the variance of a uniform law between the trimming points is a lower bound.
+        The window is taken to be twice the radius. The squares are about the guess and not between the trimming points.
+        On skewed values this underestimates the deviation by a fifth. So the variance of a uniform law between the
+        trimming points is a lower bound. A narrower window is told by ``_deviation``.
         """
         trim, n = float(self.trim), float(self.terms.values or 0)
         even = n * ((1.0 - 2.0 * trim) / 12.0 + trim / 2.0)
         return max(0.25 * (spread + 3.0 * float(self.squares.scale)) / SQUARE, even, 1.0)
 
+    def _deviation(self, spread: int, radius: float) -> float:
+        """Sampling deviation of the trimmed mean, from the squares about the guess, in the unit of the values.
+
+        It needs no width of the window. That of few different values is the radius where the guess is their least.
+        0 where the radius reaches beyond the trimmed values: ranks then have the greatest variance there can be.
+        """
+        trim, n = float(self.trim), float(self.terms.values or 0)
+        if 2.0 * trim > MOST_OUTSIDE:
+            return 0.0
+        squares = max(spread + 3.0 * float(self.squares.scale), 0.0) / SQUARE
+        return radius * math.sqrt(squares) / max((1.0 - 2.0 * trim) * n, 1.0)
+
     def _shift(self, spread: int) -> int:
         return math.ceil(half_width(known(self._variance(spread)), [1.0 / float(self.end.rate)]))
 
-    def _estimate(self, middle: float, step: float, place: int, ends: list[int], spread: int) -> Estimate:
-        base = self.cells
+    def _estimate(
+        self, middle: float, step: float, place: int, ends: list[int], spread: int, deviation: float
+    ) -> Estimate:
+        base, value = self.cells, middle + (place - STEPS) * step
         low, high = min(place, *ends), max(place, *ends)
         least, most = (middle + (at - STEPS + side) * step for at, side in ((low, -0.5), (high, 0.5)))
         if low == 0:
@@ -187,9 +202,10 @@ class UnboundedTrimmedMean:
             most = float(base.edges(base.highest)[1])
         slope = (most - least) / (2.0 * max(self._shift(spread), 1))
         noise = half_width(NONE, [1.0 / float(self.value.rate)]) * slope
-        return Estimate(
-            middle + (place - STEPS) * step, least, most, noise, normal_half_width(self._variance(spread)) * slope
-        )
+        variance = (deviation / slope) ** 2  # in squared ranks, by the width that the ends tell
+        half = half_width(known(variance), [1.0 / float(self.value.rate)]) * slope
+        sampling = normal_half_width(max(self._variance(spread), variance)) * slope
+        return Estimate(value, min(least, value - half), max(most, value + half), noise, sampling)
 
 
 def windows(values: NDArray[np.int64], trimmed: int) -> NDArray[np.int64]:
