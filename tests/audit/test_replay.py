@@ -61,6 +61,8 @@ from reticent.statistics.hypotheses.hypothesis_test import OfTest
 from reticent.statistics.moments import moment_step as moments
 from reticent.statistics.moments import proportion_step as proportions
 from reticent.statistics.quantiles import quantile_step as quantiles
+from reticent.statistics.quantiles.group_size import GroupSize
+from reticent.statistics.quantiles.quantile_draws import QuantileDraws
 from reticent.study import release
 from reticent.study.allocation import PreparedRelease, settle
 from reticent.study.formulas import understand
@@ -422,9 +424,9 @@ def test_a_group_count_without_noise_is_found(broken: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.wide
 def test_a_size_that_is_read_is_found(broken: pytest.MonkeyPatch) -> None:
-    def sizes(self: quantiles.QuantileStep, result: QueryResult, entropy: Entropy) -> list[quantiles.GroupSize]:
+    def sizes(self: quantiles.QuantileStep, result: QueryResult, entropy: Entropy) -> list[GroupSize]:
         sizes = [1000.0 * float(data.counts.sum()) for data in result.ranks]
-        return [quantiles.GroupSize(size, False, size) for size in sizes]
+        return [GroupSize(size, False, size) for size in sizes]
 
     broken.setattr(quantiles.QuantileStep, "_sizes", sizes)
     assert kinds(["median(x)"]) & {"calls", "answer"}
@@ -764,7 +766,7 @@ def test_parallel_groups_that_one_person_shares_are_found(broken: pytest.MonkeyP
         return compose.grouped(part, 1, neighbours=person, label=label)
 
     broken.setattr(compose, "of_person", of_person)
-    broken.setattr(quantiles.QuantileStep, "_steps", property(lambda self: 1))
+    broken.setattr(QuantileDraws, "steps", property(lambda self: 1))
     assert "loss" in kinds(["median(x) by g"])
 
 

@@ -30,9 +30,9 @@ from reticent.statistics import magnitude
 from reticent.statistics.moments.log_mean import LogMean
 from reticent.statistics.moments.mean import Mean
 from reticent.statistics.quantiles import quantile_step as quantiles
+from reticent.statistics.quantiles.group_size import GroupSize
 from reticent.statistics.quantiles.iqr import Iqr
 from reticent.statistics.quantiles.median import Median
-from reticent.statistics.quantiles.quantile_step import GroupSize
 from reticent.statistics.quantiles.quantiles import Quantiles
 from reticent.statistics.ranks import Runs, placed, runs
 from reticent.statistics.regression.regress import Regression
@@ -335,8 +335,8 @@ def test_a_magnitude_that_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def true(self: quantiles.QuantileStep, data: Counts, size: GroupSize, entropy: Entropy) -> Cells:
         honest(self, data, size, entropy)
-        binade = int(magnitude.by_binade(self.cells, data).start[-2])
-        return magnitude.candidates(self.cells, int(data.cells.max() > 0) + binade, tied=size.tied)
+        binade = int(magnitude.by_binade(self.draws.cells, data).start[-2])
+        return magnitude.candidates(self.draws.cells, int(data.cells.max() > 0) + binade, tied=size.tied)
 
     monkeypatch.setattr(quantiles.QuantileStep, "_among", true)
     assert drawn(FREE).verdict == "refuted"
@@ -383,9 +383,9 @@ def test_a_value_that_nothing_pays_for(case: Drawn, monkeypatch: pytest.MonkeyPa
 
 
 def _without_value(step: quantiles.QuantileStep) -> Guarantee:
-    assert step.pricing.size is not None
-    ends = replace(step.pricing.among_ties, value=Fraction(0))
-    return compose.in_sequence([step.pricing.size.guarantee, step._drawn(ends)])
+    assert step.draws.pricing.size is not None
+    ends = replace(step.draws.pricing.among_ties, value=Fraction(0))
+    return compose.in_sequence([step.draws.pricing.size.guarantee, step.draws.of_group(ends)])
 
 
 @pytest.mark.wide

@@ -22,7 +22,6 @@ NO_COLUMNS = {  # what they divide is a module, the type of a cast, a table of a
 LONGEST = 600  # lines of a file
 LONG = {  # files that are one idea each: a start would load a module more if they were split
     "data/query_compiler.py": "queries as expressions and statements",
-    "statistics/quantiles/quantile_step.py": "one step, its answer and its plan",
 }
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK|NotImplementedError)\b")
 

@@ -103,8 +103,8 @@ def test_a_guarantee_that_lost_a_part_is_found(monkeypatch: pytest.MonkeyPatch) 
     """Parts taken out of a sequence of one draw are those of the draw: none."""
 
     def spliced(self: QuantileStep) -> Guarantee:
-        each = self._drawn(self.pricing.plain)
-        first = [] if self.pricing.size is None else [self.pricing.size.guarantee]
+        each = self.draws.of_group(self.draws.pricing.plain)
+        first = [] if self.draws.pricing.size is None else [self.draws.pricing.size.guarantee]
         return compose.in_sequence([*first, *each.parts], label=self.name) if first or each.parts else each
 
     monkeypatch.setattr(QuantileStep, "guarantee", property(spliced))

@@ -22,7 +22,7 @@ from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.privacy.sensitivity import Linf
-from reticent.statistics.quantiles.quantile_step import unsure, values_and_ties
+from reticent.statistics.quantiles.group_size import unsure, values_and_ties
 from reticent.statistics.ranks import Runs
 from reticent.statistics.unbounded import (
     clipped_mean as clipped,

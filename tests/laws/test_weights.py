@@ -32,7 +32,8 @@ from reticent.privacy.loss import PureDP
 from reticent.statistics.context import Setting
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
-from reticent.statistics.quantiles.quantile_step import QuantileStep, values_and_ties
+from reticent.statistics.quantiles.group_size import values_and_ties
+from reticent.statistics.quantiles.quantile_step import QuantileStep
 from reticent.statistics.ranks import runs, sensitivity
 from reticent.statistics.weighted.soft_weights import ALONE, SHARE, WeightDesign, weight_design
 from reticent.statistics.weighted.weighted_step import WeightedStep
@@ -244,11 +245,11 @@ def test_a_weighted_median_charges_every_draw_at_the_largest_weight(adjacency: s
     step = prepare(parse("median(x)"), setting, Fraction(8))
     assert isinstance(step, QuantileStep)
     assert step.guarantee.loss == PureDP(Fraction(8))
-    way, level = step.pricing.plain, Fraction(1, 2)
-    assert way == step.pricing.among_ties
-    draws: list[Exponential | Geometric] = [*step._value(level, way), *step._ends(level, way), *step._squares(way)]
-    assert len(draws) == 4
-    assert all(one.sensitivity.bound % WEIGHT_ONE == 0 for one in draws)
+    draws, way, level = step.draws, step.draws.pricing.plain, Fraction(1, 2)
+    assert way == draws.pricing.among_ties
+    drawn: list[Exponential | Geometric] = [*draws.value(level, way), *draws.ends(level, way), *draws.squares(way)]
+    assert len(drawn) == 4
+    assert all(one.sensitivity.bound % WEIGHT_ONE == 0 for one in drawn)
 
 
 DESIGNS = (

@@ -14,7 +14,7 @@ from reticent.data import query_compiler
 from reticent.errors import Refusal, first_of
 from reticent.mechanisms.exponential import Exponential
 from reticent.privacy.sensitivity import Linf
-from reticent.statistics.quantiles import quantile_step
+from reticent.statistics.quantiles import quantile_draws
 from tests.support.cli_kit import run
 
 MANY = 300
@@ -195,7 +195,7 @@ def test_a_plan_makes_each_mechanism_of_a_quantile_once(monkeypatch: pytest.Monk
         made.append(epsilon)
         return Exponential(sensitivity, epsilon)
 
-    monkeypatch.setattr(quantile_step, "Exponential", counted)
+    monkeypatch.setattr(quantile_draws, "Exponential", counted)
     rows = {"who": [*range(60)], "x": [float(place) for place in range(60)], "g": ["a", "b", "c", "d", "e", "f"] * 10}
     groups = rt.category(list("abcdef"))
     few = rt.study(

@@ -26,7 +26,7 @@ from reticent.statistics import tails
 from reticent.statistics.context import Setting
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
-from reticent.statistics.quantiles.quantile_step import GroupSize
+from reticent.statistics.quantiles.group_size import GroupSize
 from reticent.statistics.unbounded.clipped_mean import ClippedEstimate, ClippedMean, ClippingInterval
 from reticent.statistics.unbounded.clipping_radii import LADDER
 from reticent.statistics.unbounded.column_counts import ColumnTerms

@@ -30,8 +30,9 @@ from reticent.statistics.grammar import parse
 from reticent.statistics.intervals import TIES, rank_shift, rank_shift_among_ties
 from reticent.statistics.magnitude import middle
 from reticent.statistics.prepare import estimand, prepare
-from reticent.statistics.quantiles import quantile_step as quantiles
-from reticent.statistics.quantiles.quantile_step import GroupSize, QuantileStep
+from reticent.statistics.quantiles.group_size import GroupSize
+from reticent.statistics.quantiles.quantile_draws import FEW_SIZE_SHARE, ONE_LEVEL_SHARE, SIZE_SHARE
+from reticent.statistics.quantiles.quantile_step import QuantileStep
 from tests.statistics.test_coverage import too_high, too_low
 from tests.statistics.test_quantile_intervals import KINDS, PLACES, covered, estimates, step_of
 from tests.support.stat_fake import answered, schema_of
@@ -93,10 +94,10 @@ def test_few_persons_pay_more_for_their_number() -> None:
     many, _ = step_of("median(x)", real(), "substitute", "1", 5_000)
     assert isinstance(few, QuantileStep)
     assert isinstance(many, QuantileStep)
-    for step, epsilon, share in ((few, 10, quantiles.FEW_SIZE_SHARE), (many, 1, quantiles.SIZE_SHARE)):
+    for step, epsilon, share in ((few, 10, FEW_SIZE_SHARE), (many, 1, SIZE_SHARE)):
         assert step.guarantee.loss == PureDP(Fraction(epsilon))
-        assert step.pricing.size is not None
-        assert step.pricing.size.epsilon == epsilon * share
+        assert step.draws.pricing.size is not None
+        assert step.draws.pricing.size.epsilon == epsilon * share
 
 
 # --- the value between the ends ---------------------------------------------------------------------------------------
@@ -106,7 +107,7 @@ def test_the_value_is_the_middle_of_the_ends_and_costs_nothing() -> None:
     """The ends have half of the price each. Drawn by itself, at half of it, the value was no better."""
     step, _ = step_of("median(x)", real(), "add_remove", "1", 2_000)
     assert isinstance(step, QuantileStep)
-    assert step.pricing.plain.value == 0
+    assert step.draws.pricing.plain.value == 0
     generator = np.random.default_rng(4)
     for one in replies(answers("median(x)", "add_remove", "1", [generator.normal(7.0, 1.0, 2_000) for _ in range(9)])):
         assert math.isclose(one.value, (one.low + one.high) / 2.0, rel_tol=1e-9)
@@ -169,7 +170,7 @@ def test_a_choice_of_a_way_knows_no_number_of_groups() -> None:
                     step = prepare(parse(question), setting, Fraction(1))
                 except QuestionError:
                     continue
-                shares.add(step.pricing if isinstance(step, QuantileStep) else type(step))
+                shares.add(step.draws.pricing if isinstance(step, QuantileStep) else type(step))
             assert len(shares) <= 1
 
 
@@ -179,13 +180,13 @@ def test_ends_are_drawn_at_the_rank_that_is_nearest_to_the_one_wanted(question: 
     step, _ = step_of(question, real(), "add_remove", "10", 500)
     assert isinstance(step, QuantileStep)
     among = step._among(Counts(np.array([5]), np.array([50])), GroupSize(50.0, False, 50.0), Replayed("x"))
-    off, way = [], step.pricing.plain
+    off, way = [], step.draws.pricing.plain
     for n in range(50, 90):
         wanted = rank_shift(
-            step._sampling(level, GroupSize(float(n), False, float(n))),
-            1.0 / step.rate(step._mechanism(level, way.end), level),
+            step.draws.sampling(level, GroupSize(float(n), False, float(n))),
+            1.0 / step.draws.rate(step.draws.mechanism(level, way.end), level),
         )
-        shift = step._shift(level, GroupSize(float(n), False, float(n)), among)
+        shift = step.draws.shift(level, GroupSize(float(n), False, float(n)), among)
         assert (shift * level.denominator).denominator == 1
         off.append(float(shift) - wanted)
     assert max(abs(x) for x in off) <= 0.5 / level.denominator
@@ -206,15 +207,17 @@ def test_in_a_gap_the_interval_holds_some_value_of_the_gap_and_says_so(kind: Kin
     found = replies(answers("median(x)", kind, epsilon, [clusters(generator, n) for _ in range(200)]))
     step, _ = step_of("median(x)", real(), kind, epsilon, n)
     assert isinstance(step, QuantileStep)
-    error = 1.0 / step.rate(step._mechanism(Fraction(1, 2), step.pricing.plain.end), Fraction(1, 2)) / n
+    error = (
+        1.0 / step.draws.rate(step.draws.mechanism(Fraction(1, 2), step.draws.pricing.plain.end), Fraction(1, 2)) / n
+    )
     low, high = value_of(0.5 - error), value_of(0.5 + error)
     assert 0.0 < low < GAP / 2 < high < GAP
     assert len(found) >= 195
     assert not too_low(sum(e.low <= high and e.high >= low for e in found), len(found))
     assert too_low(sum(e.low <= GAP / 2 <= e.high for e in found), len(found))
-    told = estimand(parse("median(x)"), step.setting)
+    told = estimand(parse("median(x)"), step.draws.setting)
     assert told.startswith("population median of x (any of them where there are several)")
-    assert "gap" not in estimand(parse("median(x, method=M)"), step.setting)  # which gives no reply in a gap
+    assert "gap" not in estimand(parse("median(x, method=M)"), step.draws.setting)  # which gives no reply in a gap
 
 
 # --- ties -------------------------------------------------------------------------------------------------------------
@@ -305,11 +308,11 @@ def test_a_magnitude_is_bought_without_an_interval_too() -> None:
     for kind in KINDS:
         step, _ = step_of("median(x, interval=no)", real(), kind, "1", 10_000)
         assert isinstance(step, QuantileStep)
-        assert step.pricing.plain.magnitude == quantiles.ONE_LEVEL_SHARE
+        assert step.draws.pricing.plain.magnitude == ONE_LEVEL_SHARE
         assert math.isclose(float(step.guarantee.loss.epsilon), 1.0)  # type: ignore[union-attr]
         within, _ = step_of("median(x, interval=no)", real(0, 9), kind, "1", 10_000)
         assert isinstance(within, QuantileStep)
-        assert within.pricing.plain.magnitude == 0
+        assert within.draws.pricing.plain.magnitude == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)

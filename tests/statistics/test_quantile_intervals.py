@@ -31,6 +31,8 @@ from reticent.statistics.grammar import parse
 from reticent.statistics.intervals import Side
 from reticent.statistics.prepare import prepare
 from reticent.statistics.quantiles import quantile_step as quantiles
+from reticent.statistics.quantiles import reply_rule
+from reticent.statistics.quantiles.group_size import GroupSize
 from reticent.statistics.unbounded import quantile_range
 from tests.statistics.test_coverage import stretch, too_high, too_low
 from tests.support.stat_fake import Fake, answered, schema_of
@@ -125,7 +127,7 @@ def test_a_median_of_ten_thousand_is_told_nearly_as_closely_as_without_privacy(
     assert 0.9 < ratio(8) <= 1.2
     sizes = quantiles.QuantileStep._sizes
 
-    def tied(self: quantiles.QuantileStep, result: QueryResult, entropy: Entropy) -> list[quantiles.GroupSize]:
+    def tied(self: quantiles.QuantileStep, result: QueryResult, entropy: Entropy) -> list[GroupSize]:
         return [replace(size, tied=True) for size in sizes(self, result, entropy)]
 
     monkeypatch.setattr(quantiles.QuantileStep, "_sizes", tied)  # values that share nothing, taken for ties
@@ -243,8 +245,8 @@ def test_where_a_reply_is_given_it_is_the_datas(monkeypatch: pytest.MonkeyPatch)
     """At the least number of values with a reply a draw is a guess with at most 1 %; 450 draws, error rate 1e-3."""
     sure = least("median(x)", "substitute", real(missing=0))
     far, draws = guesses(sure, "1", 150)
-    assert scipy.stats.binom.sf(far - 1, draws, quantiles.GUESSED) > 1e-3
-    monkeypatch.setattr(quantiles, "GUESSED", 1e12)  # no rule: as soon as there is room for an end
+    assert scipy.stats.binom.sf(far - 1, draws, reply_rule.GUESSED) > 1e-3
+    monkeypatch.setattr(reply_rule, "GUESSED", 1e12)  # no rule: as soon as there is room for an end
     far, draws = guesses(least("median(x)", "substitute", real(missing=0)) + 20, "1", 40)
     assert scipy.stats.binom.sf(far - 1, draws, 1e-2) < 1e-3
 

@@ -25,8 +25,9 @@ from reticent.statistics.context import HEAPED, Setting
 from reticent.statistics.grammar import parse
 from reticent.statistics.intervals import ONE_END
 from reticent.statistics.prepare import prepare
-from reticent.statistics.quantiles import quantile_step
-from reticent.statistics.quantiles.quantile_step import FEW_FOR_BOTH, QuantileStep
+from reticent.statistics.quantiles import quantile_step, reply_rule
+from reticent.statistics.quantiles.quantile_plan import FEW_FOR_BOTH
+from reticent.statistics.quantiles.quantile_step import QuantileStep
 from reticent.statistics.ranks import Runs
 from tests.statistics.test_coverage import too_low
 from tests.statistics.test_reply_shares import LAWS, held
@@ -46,7 +47,7 @@ def step_of(level: str, kind: Kind, n: int, epsilon: str, *, whole: bool = False
 def answers(level: str, law: str, kind: Kind, n: int, runs: int, epsilon: str = "1") -> list[Answer]:
     step, (draw, _) = step_of(level, kind, n, epsilon), LAWS[law]
     generator = np.random.default_rng([n, len(law)])
-    tables = (Fake(step.setting.schema, {"x": draw(generator, n)}) for _ in range(runs))
+    tables = (Fake(step.draws.setting.schema, {"x": draw(generator, n)}) for _ in range(runs))
     return [answered(step, table, Replayed(f"{level} {law} {n} {run}")) for run, table in enumerate(tables)]
 
 
@@ -70,7 +71,7 @@ def test_a_tail_of_few_values_has_a_value_and_one_end(
     assert sum(ONE_END in answer.caveats for answer in found) >= 0.9 * len(told)
     assert held([(one, true) for one in told]) >= 0.95 * len(told)
     assert np.median([abs(one.value - true) for one in told]) <= 10.0  # a gap between two atoms
-    monkeypatch.setattr(QuantileStep, "_one_end_holds", lambda *_: False)
+    monkeypatch.setattr(reply_rule, "_one_end_holds", lambda *_: False)
     assert len(replies(answers(level, law, kind, n, 40))) <= 4
 
 
@@ -80,7 +81,7 @@ def test_a_tail_of_few_values_has_a_value_and_one_end(
 @pytest.mark.parametrize("law", LAWS)
 def test_one_end_misses_as_seldom_as_it_says(monkeypatch: pytest.MonkeyPatch, law: str, level: str, kind: Kind) -> None:
     """Of 120 tables at the least number of values with a reply; an end that aims at the value itself misses."""
-    monkeypatch.setattr(QuantileStep, "feasible", lambda *_: False)  # both ends nowhere: the other rule alone
+    monkeypatch.setattr(reply_rule, "feasible", lambda *_: False)  # both ends nowhere: the other rule alone
     n, true = 1_100 if kind == "add_remove" else 1_000, LAWS[law][1](LEVELS[level])
     told = replies(answers(level, law, kind, n, 120))
     assert len(told) >= 100
@@ -106,9 +107,9 @@ def test_both_draws_are_those_that_the_guarantee_has(monkeypatch: pytest.MonkeyP
         step = step_of("0.9", "add_remove", 1_000, "1", whole=whole)
         values = low + 10.0 * np.rint(generator.normal(5.0, 1.0, 1_000))
         seen.clear()
-        answer = answered(step, Fake(step.setting.schema, {"x": values}), Replayed(f"draws {whole}"))
+        answer = answered(step, Fake(step.draws.setting.schema, {"x": values}), Replayed(f"draws {whole}"))
         assert ONE_END in answer.caveats
-        assert seen == step._ends(Fraction(9, 10), step.pricing.among_ties)
+        assert seen == step.draws.ends(Fraction(9, 10), step.draws.pricing.among_ties)
 
 
 def test_parts_of_a_half_width_are_none_of_them_below_zero() -> None:

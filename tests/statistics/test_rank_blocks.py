@@ -20,7 +20,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import Linf
 from reticent.statistics import magnitude, rank_blocks, ranks
 from reticent.statistics.magnitude import between, by_binade
-from reticent.statistics.quantiles.quantile_step import values_and_ties
+from reticent.statistics.quantiles.group_size import values_and_ties
 from reticent.statistics.ranks import placed, runs
 from tests.assurance.laws import ONE, Law, law_of
 

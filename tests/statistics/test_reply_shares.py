@@ -24,8 +24,8 @@ from reticent.privacy.adjacency import Kind
 from reticent.statistics.context import Setting, Step
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
-from reticent.statistics.quantiles import quantile_step as quantiles
-from reticent.statistics.quantiles.quantile_step import QuantileStep
+from reticent.statistics.quantiles import reply_rule
+from reticent.statistics.quantiles.group_size import GroupSize, size_of, unsure
 from reticent.statistics.unbounded import clipped_mean as clipped
 from reticent.statistics.unbounded import location
 from reticent.statistics.unbounded.joint import JointQuantiles
@@ -87,10 +87,10 @@ def test_the_noise_of_the_number_of_values_and_the_share_of_the_median_are_both_
     assert replies(text, "substitute", 1_000) < 6
 
 
-def _as_for_rows(pair: tuple[int, ...], mechanism: Geometric, *, replaced: bool) -> quantiles.GroupSize:
+def _as_for_rows(pair: tuple[int, ...], mechanism: Geometric, *, replaced: bool) -> GroupSize:
     """The number of values less what it was before: with the noise of a row added and a row removed."""
-    found = quantiles.size_of(pair, mechanism, replaced=replaced)
-    return quantiles.GroupSize(found.values, found.tied, found.values - quantiles.unsure(mechanism, replaced=False))
+    found = size_of(pair, mechanism, replaced=replaced)
+    return GroupSize(found.values, found.tied, found.values - unsure(mechanism, replaced=False))
 
 
 @pytest.mark.wide
@@ -177,7 +177,7 @@ def test_a_few_hundred_values_have_a_reply_that_holds(
     assert not too_low(held(found), len(found))
     if law not in ("in tens", "even", "mostly zeros"):  # among ties ends reach to the bounds where values are so few
         assert np.median([one.high - one.low for one, _ in found]) < 50.0
-    for kind in (QuantileStep, JointQuantiles):
+    for kind in (reply_rule, JointQuantiles):
         monkeypatch.setattr(kind, "_holds", lambda *_: False)
     assert len(told(text, law, n, 80)) < 0.2 * 80 * cells
 
@@ -196,7 +196,7 @@ def test_where_an_interval_would_miss_there_is_no_reply(
     """Without the rule intervals of so few values lie beside the data."""
     with pytest.raises(QuestionError):
         told(text, law, n, 1, kind="substitute", epsilon="1.3")
-    monkeypatch.setattr(QuantileStep, "feasible", lambda *_: True)
+    monkeypatch.setattr(reply_rule, "feasible", lambda *_: True)
     for rule in ("feasible", "sure"):
         monkeypatch.setattr(JointQuantiles, rule, lambda *_: True)
     found = told(text, law, n, 60, kind="substitute", epsilon="1.3")

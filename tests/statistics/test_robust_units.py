@@ -29,7 +29,8 @@ from reticent.statistics.column_step import PlannedStep
 from reticent.statistics.context import Setting, Step
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
-from reticent.statistics.quantiles.quantile_step import MAGNITUDE_SHARE, QuantileStep
+from reticent.statistics.quantiles.quantile_draws import MAGNITUDE_SHARE
+from reticent.statistics.quantiles.quantile_step import QuantileStep
 from reticent.statistics.robust import plans
 from reticent.statistics.robust.answers import StepUnit
 from reticent.statistics.robust.plans import CENSUS, CountedPlan, FixedSizePlan, MagnitudePlan
@@ -124,8 +125,8 @@ def test_the_magnitude_is_a_step_in_the_sequence(question: str, kind: Kind) -> N
     usual = made("median(x)", kind, 20_000, "1")
     assert isinstance(usual, QuantileStep)
     # the mechanism that quantiles have, and its proof; a single one pays more for it
-    priced = replace(usual.pricing, plain=replace(usual.pricing.plain, magnitude=MAGNITUDE_SHARE))
-    assert step.plan.magnitude == replace(usual, pricing=priced)._magnitude()[0]
+    priced = replace(usual.draws.pricing, plain=replace(usual.draws.pricing.plain, magnitude=MAGNITUDE_SHARE))
+    assert step.plan.magnitude == replace(usual.draws, pricing=priced).of_magnitude()[0]
 
 
 def spent(question: str, kind: Kind) -> tuple[Fraction, Fraction]:

@@ -35,7 +35,7 @@ from reticent.privacy.compose import in_sequence
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
 from reticent.privacy.numbers import Number, read
-from reticent.statistics.quantiles.quantile_step import GroupSize
+from reticent.statistics.quantiles.group_size import GroupSize
 from reticent.statistics.robust import assumed_laws
 from reticent.statistics.robust import scale_ptr as scale
 from reticent.statistics.robust import trimmed_ptr as trimmed

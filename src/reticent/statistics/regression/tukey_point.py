@@ -48,7 +48,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
-from reticent.statistics.quantiles.quantile_step import BETA, FLATTERED, GroupSize
+from reticent.statistics.quantiles.group_size import BETA, FLATTERED, GroupSize
 from reticent.statistics.quantiles.shapes import TIED
 from reticent.statistics.ranks import cell_share, draw, runs
 from reticent.statistics.regression.depth import deepest

@@ -40,7 +40,7 @@ from reticent.statistics.magnitude import reach
 from reticent.statistics.options import PTR, Mode
 from reticent.statistics.possible import possible
 from reticent.statistics.quantiles.iqr import Iqr
-from reticent.statistics.quantiles.quantile_step import MAGNITUDE_SHARE
+from reticent.statistics.quantiles.quantile_draws import MAGNITUDE_SHARE
 from reticent.statistics.quantiles.rank_statistic import RankStatistic
 from reticent.statistics.robust.answers import (
     BinReport,

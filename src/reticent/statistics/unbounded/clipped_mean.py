@@ -45,7 +45,7 @@ from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.context import Setting
 from reticent.statistics.moments.moment_step import Kind, MomentStep, design
-from reticent.statistics.quantiles.quantile_step import GroupSize
+from reticent.statistics.quantiles.group_size import GroupSize
 from reticent.statistics.tails import Tail, allowed, declared, stretch
 from reticent.statistics.unbounded.clipping_radii import FINEST, LADDER, Choice, climbed, distances, guess_share
 from reticent.statistics.unbounded.column_counts import Census, ColumnTerms

@@ -20,7 +20,7 @@ from reticent.entropy import Entropy
 from reticent.mechanisms.exponential import Exponential
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import Linf
-from reticent.statistics.quantiles.quantile_step import GroupSize
+from reticent.statistics.quantiles.group_size import GroupSize
 from reticent.statistics.ranks import Runs, cell_share, placed, runs
 from reticent.statistics.unbounded.column_counts import ColumnTerms, against_prior
 from reticent.statistics.unbounded.scaled_level import UNIT, LevelFraction, level_of, pick

@@ -23,7 +23,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1
-from reticent.statistics.quantiles.quantile_step import BETA, GroupSize, size_of, unsure, values_and_ties
+from reticent.statistics.quantiles.group_size import BETA, GroupSize, size_of, unsure, values_and_ties
 from reticent.statistics.quantiles.shapes import TIED
 
 CROWD: Final = 8

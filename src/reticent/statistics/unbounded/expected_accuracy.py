@@ -15,7 +15,7 @@ from typing import Final, TypeAlias, assert_never
 from reticent.statistics.context import DISTANT, HEAPED, USUAL, Replies, normally, of_any, passing
 from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, too_few
 from reticent.statistics.magnitude import candidates, far_binade, usual_binade
-from reticent.statistics.quantiles.quantile_step import GroupSize
+from reticent.statistics.quantiles.group_size import GroupSize
 from reticent.statistics.quantiles.shapes import (
     OTHERS,
     ROUNDED,

@@ -44,7 +44,9 @@ from reticent.statistics.intervals import NONE, TIES, half_width, known, normal_
 from reticent.statistics.magnitude import NEAR, at_the_end, by_binade, candidates, rarest, share, usual_share
 from reticent.statistics.magnitude import edges as edges_of
 from reticent.statistics.magnitude import level as level_of_size
-from reticent.statistics.quantiles.quantile_step import GUESSED, MAGNITUDE_SHARE, SIZE_SHARE, GroupSize
+from reticent.statistics.quantiles.group_size import GroupSize
+from reticent.statistics.quantiles.quantile_draws import MAGNITUDE_SHARE, SIZE_SHARE
+from reticent.statistics.quantiles.reply_rule import GUESSED
 from reticent.statistics.ranks import cell_share, placed
 from reticent.statistics.unbounded.clipping_radii import Choice
 from reticent.statistics.unbounded.column_counts import ROW, Census, ColumnTerms, against_prior

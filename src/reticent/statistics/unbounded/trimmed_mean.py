@@ -41,7 +41,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
-from reticent.statistics.quantiles.quantile_step import GroupSize
+from reticent.statistics.quantiles.group_size import GroupSize
 from reticent.statistics.unbounded.clipping_radii import LADDER, Choice, climbed, distances
 from reticent.statistics.unbounded.column_counts import ColumnTerms
 

@@ -28,7 +28,7 @@ from reticent.statistics.moments.mean import Mean
 from reticent.statistics.options import CoinPress as CoinPressOptions
 from reticent.statistics.possible import possible
 from reticent.statistics.public_facts import kept, subject
-from reticent.statistics.quantiles import quantile_step
+from reticent.statistics.quantiles import quantile_plan, quantile_step
 from reticent.statistics.quantiles.iqr import Iqr
 from reticent.statistics.quantiles.quantile_step import QuantileStep
 from reticent.statistics.quantiles.rank_statistic import RankStatistic
@@ -187,7 +187,7 @@ def chosen(asked: RankStatistic | Iqr, setting: Setting, epsilon: Fraction) -> P
     elif asked.interval and setting.keys is None:
         with suppress(public_facts.TooFewValues):
             separate = quantile_step.prepare(asked, setting, epsilon)
-            if separate.replies_almost_surely(among_ties=distance):
+            if quantile_plan.replies_almost_surely(separate.draws, among_ties=distance):
                 return separate
     return iqr(asked, setting, epsilon) if isinstance(asked, Iqr) else quantiles(asked, setting, epsilon)
 
