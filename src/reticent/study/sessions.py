@@ -65,6 +65,8 @@ if TYPE_CHECKING:
 
         def _file(self) -> Path | None: ...
 
+        def _transferred(self, brought: list[tuple[str, None]]) -> tuple[str, ...]: ...
+
         def _refused_by_engine(self) -> list[str]: ...
 
 
@@ -452,7 +454,7 @@ def session_plan(
     brought = BroughtRecords(tuple(map(study.schema.canonical, columns)), len(columns))
     one_line = found.name, found.guarantee, found.expected, size, study.schema, brought
     made = plan_of_one(*one_line, source=study._file(), assumed=assumed, budget=study._left_of_plan())
-    return made._refused_too(study._refused_by_engine())
+    return replace(made, noted=study._transferred([(found.name, None)]))._refused_too(study._refused_by_engine())
 
 
 def model_plan(
@@ -543,7 +545,7 @@ def model_plan(
     )
     one_line = name, guarantee, expected, size, study.schema, brought
     made = plan_of_one(*one_line, source=study._file(), assumed=assumed, budget=(left, existing), helps=helps)
-    return made._refused_too(study._refused_by_engine())
+    return replace(made, noted=study._transferred([(name, None)]))._refused_too(study._refused_by_engine())
 
 
 def synthesis_plan(

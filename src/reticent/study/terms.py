@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -38,7 +38,7 @@ from reticent.privacy.numbers import Number, read, show
 if TYPE_CHECKING:
     from reticent.certificate.snapshot import EarlierShares
     from reticent.data.notation import Notation
-    from reticent.data.query import Keys
+    from reticent.data.query import Keys, Query
     from reticent.data.schema import Key
     from reticent.data.source import Source
     from reticent.data.spec import Spec
@@ -256,11 +256,25 @@ class StudyTerms:
         limits, place = limits or self.spec.limits, self._place
         if limits == Limits():
             return []
-        from reticent.data.engines.engine import engine_at, refused_settings
+        from reticent.data.engines.engine import refused_settings
+
+        return [self._worded(said) for said in refused_settings(self._engine, limits, self.schema, place)]
+
+    @property
+    def _engine(self) -> str:
+        """The name of the engine that reads the rows, known without them."""
+        from reticent.data.engines.engine import engine_at
         from reticent.data.source import is_spark
 
-        engine = "spark" if is_spark(self._rows) else engine_at(place, self.spec.engine)
-        return [self._worded(said) for said in refused_settings(engine, limits, self.schema, place)]
+        return "spark" if is_spark(self._rows) else engine_at(self._place, self.spec.engine)
+
+    def _transferred(self, brought: Iterable[tuple[str, Sequence[Query] | None]]) -> tuple[str, ...]:
+        """Notes of a plan on cells that leave the database or the cluster: those of queries, else of whole rows."""
+        if self._engine == "duckdb":
+            return ()
+        from reticent.study.transfer import notes
+
+        return notes(self._engine, brought)
 
     def _probe(self, table: Table) -> None:
         from reticent.data.table import check_engine

@@ -1,0 +1,54 @@
+"""Cells that a question brings out of a database or a cluster, told by its plan; most bring integers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from reticent.data.query import KeyHolders, OrderedValues, Query, Ranks, Records, Tally, WeightedTally
+
+PLACES: Final = {"postgres": "the database", "spark": "the cluster"}
+ROWS: Final = "the cells of its columns, row by row,"
+VALUES: Final = "values of its column, without their persons,"
+TEXTS: Final = "the texts that it finds, with their numbers of persons,"
+
+
+def cells_of(query: Query) -> str:
+    """Words on the cells that a query brings out of an engine; empty where it brings integers alone."""
+    match query:
+        case Records():
+            return ROWS
+        case Ranks() | OrderedValues() | Tally(edges=(_, *_)) | WeightedTally(edges=(_, *_)):
+            return VALUES
+        case KeyHolders():
+            return TEXTS
+        case _:
+            return ""
+
+
+def notes(engine: str, brought: Iterable[tuple[str, Sequence[Query] | None]]) -> tuple[str, ...]:
+    """Notes of a plan on what leaves the place of the rows; none where they are read in this process.
+
+    Parameters
+    ----------
+    engine : str
+        Name of the engine that reads the rows.
+    brought : iterable of (name, queries)
+        Questions with their queries; None of those that read whole rows.
+
+    Returns
+    -------
+    tuple of str
+        One note for each kind of cells.
+    """
+    if engine not in PLACES:
+        return ()
+    found: dict[str, dict[str, None]] = {}
+    for name, queries in brought:
+        for cells in [ROWS] if queries is None else map(cells_of, queries):
+            found.setdefault(cells, {})[name] = None
+    return tuple(
+        f"{', '.join(names)}: {cells} leave {PLACES[engine]} for this process, which draws the noise"
+        for cells, names in found.items()
+        if cells
+    )
