@@ -51,7 +51,7 @@ def test_queries_bring_the_cells_that_a_plan_tells_of(monkeypatch: pytest.Monkey
     schema = Schema(columns(), Person("add_remove", None, rows=1))
     numbers = [nth / 64 for nth in range(SIZE)]
     places = {"town": "b", "flag": True, "whole_town": "b", "whole_flag": True}
-    held = {name: [places[name]] * SIZE if name in places else numbers for name in schema.columns}
+    held: dict[str, list[Any]] = {name: [places[name]] * SIZE if name in places else numbers for name in schema.columns}
     held |= {name: [*range(SIZE)] for name in ("word", "whole", "site", "whole_site", "whole_k")}
     held |= {name: [1] * SIZE for name in ("code", "whole_code")}
     table, found, cells = open_table(held, schema), told(monkeypatch), set()
