@@ -24,6 +24,7 @@ from reticent.cli.options import PublicGuess
 from reticent.cli.output import Voice
 from reticent.cli.plan import _say_size
 from reticent.cli.release import ask_first, planner, refuse_too_large
+from reticent.data.format import Limits
 from reticent.errors import SpecError
 from reticent.study.memory_forecast import FITTING, FULL, StoredCells, kept_in_engine, memory_of_release, most_of
 from reticent.study.size_forecast import SURE, _size_and_rows, is_small, size_forecast
@@ -112,7 +113,7 @@ def test_rows_are_told_from_the_size_within_a_factor_of_three(
     write: Callable[[Path, pa.Table], str], tmp_path: Path
 ) -> None:
     study = opened(tmp_path, write)
-    found = size_forecast(study, study.plan(["mean(x)"], epsilon=1))
+    found = size_forecast(study, study.plan(["mean(x)"], epsilon=1)._prepared)
     assert found is not None
     assert ROWS / 3 < found.rows < ROWS * 3
     assert (found.rows == ROWS) == (write is _parquet)  # a footer tells
@@ -157,7 +158,7 @@ def test_a_release_of_a_large_file_at_a_terminal_is_planned_once(
     for stream in ("stdin", "stderr"):
         monkeypatch.setattr(f"sys.{stream}", Terminal())
     monkeypatch.setattr(release, "confirm", lambda question, *, yes: None)
-    monkeypatch.setattr(sys.modules["reticent.study.size_forecast"], "is_small", lambda study: False)
+    monkeypatch.setattr(sys.modules["reticent.study.size_forecast"], "is_small", lambda study, limits: False)
     planned = planner(Voice(), study, item, PublicGuess())
     refuse_too_large(Voice(), study, planned)
     ask_first(Voice(), study, item, rt.Record(), planned)
@@ -198,8 +199,8 @@ def test_a_small_table_fits_the_least_limits(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(pa.table({"who": ["a"], "x": [1.0]}), tmp_path / "v.parquet")
     (tmp_path / "s.toml").write_text(STUDY.format(source="v.parquet", memory="1MB"), "utf-8")
     study = rt.open(tmp_path / "s.toml")
-    assert is_small(study)
-    found = size_forecast(study, study.plan(["mean(x)"], epsilon=1))
+    assert is_small(study, study.spec.limits)
+    found = size_forecast(study, study.plan(["mean(x)"], epsilon=1)._prepared)
     assert found is not None
     assert found.fits
 
@@ -291,7 +292,7 @@ def test_what_is_carried_out_is_no_part_of_the_room_that_a_release_needs(
 
 def test_nothing_is_told_of_rows_that_a_filter_may_leave_out(tmp_path: Path) -> None:
     study = large(tmp_path, "1MB")
-    found = [size_forecast(one, one.plan(["mean(x)"], epsilon=1)) for one in (study, study.where("x < 1"))]
+    found = [size_forecast(one, one.plan(["mean(x)"], epsilon=1)._prepared) for one in (study, study.where("x < 1"))]
     assert [one is not None and one.fits for one in found] == [False, True]
 
 
@@ -323,7 +324,7 @@ def test_no_release_is_forecast_to_take_more_than_a_file_that_needs_no_plan_may(
     asked: list[str], tmp_path: Path
 ) -> None:
     study = opened(tmp_path)
-    forecast = size_forecast(study, study.plan(asked, epsilon=1))
+    forecast = size_forecast(study, study.plan(asked, epsilon=1)._prepared)
     assert forecast is not None
     assert forecast.memory < most_of(study.schema, ROWS) + FITTING
 
@@ -400,3 +401,50 @@ def test_a_plan_of_a_fit_tells_the_terminal_of_the_curator_alone_what_the_file_t
         said = " ".join(stream.getvalue().split())
         assert ("1,500,000 rows" in said) == told
         assert ("Raise them: --engine spill=1GB" in said) == told
+
+
+BOUGHT: list[tuple[str, Callable[[Study], object]]] = [
+    ("fit", lambda study: private.PCA(epsilon=1).fit(study.xy(["x"])[0])),
+    (
+        "search",
+        lambda study: private.GridSearchCV(private.QuantileRegressor(epsilon=1), {"quantile": [0.4, 0.5]}).fit(
+            *study.xy(["x"], "y")
+        ),
+    ),
+    ("session", lambda study: study.sparse_vector(["x"], epsilon=1, positives=1)),
+    ("release", lambda study: study.release(["mean(x)"], epsilon=1)),
+    ("made-up rows", lambda study: study.synthesize(["x"], epsilon=1)),
+]
+
+
+@pytest.mark.parametrize("buy", [pytest.param(buy, id=name) for name, buy in BOUGHT])
+def test_what_cannot_fit_is_refused_before_the_charge_in_python_at_a_terminal_alone(
+    buy: Callable[[Study], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = pa.table({"who": range(ROWS), "x": [row / ROWS for row in range(ROWS)], "y": [0.5] * ROWS})
+    pyarrow.parquet.write_table(table, tmp_path / "v.parquet")
+    study = rt.study(
+        tmp_path / "v.parquet",
+        adjacency="add_remove",
+        columns={"x": rt.real(0, 1), "y": rt.real(0, 1)},
+        person="who",
+        rows_each=1,
+        budget=8,
+    )
+    monkeypatch.setattr(Limits, "room", property(lambda limits: 1000))
+    monkeypatch.setattr("sys.stderr", Terminal())
+    with pytest.raises(SpecError, match=r'engine=\{"spill": "1GB"\}\. Nothing was charged\. Only this') as refused:
+        buy(study)
+    assert f"{ROWS:,} rows" in str(refused.value)
+    assert not study.ledger.releases()
+    monkeypatch.setattr("sys.stderr", io.StringIO())  # of a job, whose log others may read
+    buy(study)
+    assert len(study.ledger.releases()) == 1
+
+
+def test_a_document_of_the_command_line_is_told_no_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = opened(tmp_path, memory="50MB")
+    monkeypatch.setattr(Limits, "room", property(lambda limits: 1000))
+    monkeypatch.setattr("sys.stderr", Terminal())
+    release.watched(study, Voice(as_json=True)).release(["mean(x)"], epsilon=1)
+    assert len(study.ledger.releases()) == 1

@@ -121,7 +121,7 @@ def _say_size(voice: Voice, opened: Study, made: Plan) -> None:
     from reticent.study.size_forecast import ALONE, size_forecast
 
     try:
-        found = size_forecast(opened, made)
+        found = size_forecast(opened, made._prepared or made._brought)
     except SpecError:  # of a header line: a release refuses it in words
         return
     if found is not None:

@@ -172,13 +172,14 @@ def received(stem: Path, receipt: str) -> Path:
 
 
 def watched(study: Study, voice: Voice) -> Study:
-    """The study with its stages told, and its rows where somebody sits at a terminal."""
+    """The study with its stages told, and its rows where somebody sits at a terminal; its size was seen to."""
     return replace(
         study,
         on_stage=voice.stage,
         on_rows=voice.rows if voice.at_terminal else None,
         on_swallowed=voice.swallowed if voice.curator else None,
         on_changed=voice.changed if voice.curator else None,
+        _size_checked=True,
     )
 
 
@@ -332,9 +333,9 @@ def refuse_too_large(voice: Voice, study: Study, planned: Callable[[], Plan]) ->
 
     from reticent.study.size_forecast import is_small, size_forecast
 
-    if is_small(study):
+    if is_small(study, study.spec.limits):
         return
-    found = size_forecast(study, planned())
+    found = size_forecast(study, (made := planned())._prepared or made._brought)
     if found is not None and not found.fits:
         raise SpecError(found.refusal())
 

@@ -266,12 +266,14 @@ class GridSearchCV(PriceRefusal):
             return best, {**found, **last[best]._left_by(beside.draw(odd, entropy))}
 
         tell = beside.telling(self._stating(model))
+        seconds, room = (0.0, 0) if here.shelf is None else last[0]._of_row(len(here.bounds), y)
         (best, _), made = bought(
             here,
             plan.guarantee,
             f"a grid search of {type(model).__name__}",
             draw,
             lambda drawn: tell({"best_params": self.candidates()[drawn[0]], "best_index": drawn[0], **drawn[1]}),
+            of_row=(self.fits * seconds, room),
             purpose=model.purpose,
             who=model.who,
         )

@@ -177,8 +177,16 @@ def cross_val_score(
         found = tell({"scores": drawn[0], "sums": drawn[1]})
         return replace(found, parameters={**found.parameters, "folds": cv.count})
 
+    seconds, room = (0.0, 0) if here.shelf is None else made._of_row(len(here.bounds), y)
     (scores, _), certificate = bought(
-        deal.here, guarantee, f"a {_words(cv)} of {type(made).__name__}", draw, told, purpose=made.purpose, who=made.who
+        deal.here,
+        guarantee,
+        f"a {_words(cv)} of {type(made).__name__}",
+        draw,
+        told,
+        of_row=(cv.count * seconds, room),
+        purpose=made.purpose,
+        who=made.who,
     )
     return FoldScores(scores, guarantee, certificate)
 

@@ -138,6 +138,7 @@ class PaidSession(Generic[T]):
         columns_of([query_of(plan.axes)], study.schema)
         existing = study._existing()
         study._check_left(existing, plan.first.loss, plan.first.adjacency)
+        study._refuse_records(plan.axes, len(plan.axes))
         table = study._table()
         self._ledger: Ledger = study.ledger if existing is None else existing
         study._probe(table)

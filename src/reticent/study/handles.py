@@ -54,7 +54,8 @@ class Columns:
     ``place`` is the path of the rows, empty where they are in memory. ``rows`` opens them: after the charge, and before
     it to count persons whose number is public. ``known`` looks up the shares of incomplete rows that were told of the
     declared snapshot. ``keys`` has for each column that is one key of a category its name, and the place of the key.
-    ``assumed`` is the number of persons that a plan supposes, where they would be counted.
+    ``assumed`` is the number of persons that a plan supposes, where they would be counted. ``fits`` refuses records
+    that cannot fit: declared columns, cells of a row, and what a fit takes of one.
     """
 
     schema: Schema
@@ -64,6 +65,7 @@ class Columns:
     known: Callable[[], EarlierShares]
     keys: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     assumed: int | None = None
+    fits: Callable[[Sequence[str], int, tuple[float, int]], None] = lambda *_: None
 
     @property
     def neighbours(self) -> Adjacency:
@@ -170,8 +172,10 @@ class Columns:
         power = width.numerator.bit_length() - width.denominator.bit_length()
         return Fraction(1 << power) if power >= 0 else Fraction(1, 1 << -power)
 
-    def ready(self, columns: Sequence[str]) -> None:
-        columns_of([Records(*self._sources(columns))], self.schema)
+    def ready(self, columns: Sequence[str], of_row: tuple[float, int]) -> None:
+        sources = self._sources(columns)
+        columns_of([Records(*sources)], self.schema)
+        self.fits(sources[0], len(columns), of_row)
         if self.place:
             self.rows().close()
 

@@ -1,4 +1,4 @@
-"""Forecast of a release from the size of its file: rows, time and memory, for the curator's terminal alone.
+"""Forecast of a release, a fit or a session from the size of its file, for the curator's terminal alone.
 
 Under add/remove the number of rows is private, and so are size, time and memory, and a refusal that depends on them.
 An analyst is planned from declared people and rows. No row is read here: a CSV file has a size and a header line, and a
@@ -7,18 +7,21 @@ Parquet file a footer. Refused is a table whose kept rows alone, a sixth of thei
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from reticent.data.file_kinds import TEXT, bare, kind_of
 from reticent.data.files import parquet_files
 from reticent.data.format import BYTES
 from reticent.data.source import is_there, names_of
+from reticent.errors import SpecError
 from reticent.privacy.numbers import two_digits
 from reticent.study import cpu_time
 from reticent.study.memory_forecast import (
     STARTED,
+    BroughtRecords,
     StoredCells,
     kept_in_engine,
     memory_of_release,
@@ -31,9 +34,22 @@ if TYPE_CHECKING:
 
     from pyarrow.parquet import FileMetaData
 
+    from reticent.data.format import Limits
+    from reticent.data.schema import Schema
     from reticent.data.spec import Spec
-    from reticent.study.plan import Plan
-    from reticent.study.study import Study
+    from reticent.study.allocation import PreparedRelease
+
+    class StudyTerms(Protocol):
+        """A study, as its size is forecast."""
+
+        @property
+        def spec(self) -> Spec: ...
+
+        @property
+        def schema(self) -> Schema: ...
+
+        def _file(self) -> Path | None: ...
+
 
 WRITTEN: Final = 7  # characters of a cell in a file of text, with the sign behind it
 NAMED: Final = 4  # characters about the name of a cell in JSON lines
@@ -71,27 +87,30 @@ class SizeForecast:
             f"{took} s of one processor, and {told_bytes(self.memory)} of memory and temporary files."
         )
 
-    def refusal(self) -> str:
+    def refusal(self, spelt: str = "--engine spill={}GB") -> str:
         """Words for rows that do not fit, with what to do."""
         enough = -(-SURE * self.kept // BYTES["GB"])
         return (
             f"{self.words()} The engine has to keep {told_bytes(self.kept)} of them or more, and [engine] memory and "
-            f"spill allow it {told_bytes(self.room)}. Raise them: --engine spill={enough}GB. Nothing was charged. "
-            f"{ALONE}"
+            f"spill allow it {told_bytes(self.room)}. Raise them: {spelt.format(enough)}. Nothing was charged. {ALONE}"
         )
 
     def __repr__(self) -> str:
         return "<private size of a file>"
 
 
-def size_forecast(study: Study, plan: Plan) -> SizeForecast | None:
-    """The forecast of a planned release from the size of its file.
+def size_forecast(
+    study: StudyTerms, asked: PreparedRelease | BroughtRecords | None, limits: Limits | None = None
+) -> SizeForecast | None:
+    """The forecast of what is asked of a file, from its size.
 
     Parameters
     ----------
     study : Study
-    plan : Plan
-        With its compiled steps.
+    asked : PreparedRelease, BroughtRecords or None
+        What is to be read, as a plan keeps it; None of a plan that was saved.
+    limits : Limits, optional
+        Memory and temporary files that it may use; by default those of the study.
 
     Returns
     -------
@@ -103,33 +122,53 @@ def size_forecast(study: Study, plan: Plan) -> SizeForecast | None:
     SpecError
         The header line of the file cannot be read.
     """
-    prepared, brought, schema = plan._prepared, plan._brought, study.schema
-    if (prepared is None and brought is None) or (found := _size_and_rows(study)) is None:
+    if asked is None or (found := _size_and_rows(study)) is None:
         return None
-    size, rows, stored = found
-    if brought is not None:
-        seconds = brought.seconds_of(schema, study._file(), rows)
-        memory, kept = brought.memory_of(schema, rows, stored), brought.kept(schema, rows, stored)
+    limits = limits or study.spec.limits
+    schema, (size, rows, stored) = study.schema, found
+    if isinstance(asked, BroughtRecords):
+        seconds = asked.seconds_of(schema, study._file(), rows)
+        memory, kept = asked.memory_of(schema, rows, stored), asked.kept(schema, rows, stored)
     else:
-        assert prepared is not None
-        columns = len(prepared.columns_asked(schema)) + (schema.person.column is not None)
-        seconds = cpu_time.of_release(prepared.all_steps, study._file(), columns, rows)
-        memory = memory_of_release(prepared, schema, rows, stored)
-        kept = kept_in_engine(prepared, schema, 0 if study.spec.limits.partitions else rows, stored)
-    return SizeForecast(
-        size, rows, seconds, memory, kept // (SURE if stored else SURE * UNREAD), study.spec.limits.room
-    )
+        columns = len(asked.columns_asked(schema)) + (schema.person.column is not None)
+        seconds = cpu_time.of_release(asked.all_steps, study._file(), columns, rows)
+        memory = memory_of_release(asked, schema, rows, stored)
+        kept = kept_in_engine(asked, schema, 0 if limits.partitions else rows, stored)
+    return SizeForecast(size, rows, seconds, memory, kept // (SURE if stored else SURE * UNREAD), limits.room)
 
 
-def is_small(study: Study) -> bool:
+def refuse_too_large(study: StudyTerms, asked: PreparedRelease | BroughtRecords, limits: Limits) -> None:
+    """Refuse what cannot fit, before its charge, at the terminal of the curator and nowhere else.
+
+    Parameters
+    ----------
+    study : Study
+    asked : PreparedRelease or BroughtRecords
+        What is to be read.
+    limits : Limits
+        Memory and temporary files that it may use.
+
+    Raises
+    ------
+    SpecError
+        The rows that the engine keeps need more memory and temporary files than the limits allow.
+    """
+    if not sys.stderr.isatty() or is_small(study, limits):
+        return
+    found = size_forecast(study, asked, limits)
+    if found is not None and not found.fits:
+        raise SpecError(found.refusal('[engine] spill = "{}GB"' if study.spec.source else 'engine={{"spill": "{}GB"}}'))
+
+
+def is_small(study: StudyTerms, limits: Limits) -> bool:
     """True if the file fits whatever is asked of its columns, or if its rows cannot be told: no plan is needed."""
     found = _size_and_rows(study)
     if found is None:
         return True
-    return most_of(study.schema, found[1]) - STARTED <= SURE * study.spec.limits.room
+    return most_of(study.schema, found[1]) - STARTED <= SURE * limits.room
 
 
-def _size_and_rows(study: Study) -> tuple[int, int, dict[str, StoredCells]] | None:
+def _size_and_rows(study: StudyTerms) -> tuple[int, int, dict[str, StoredCells]] | None:
     """Size of a file, its rows, and bytes of its cells where a footer has them."""
     path = study._file()
     if path is None or not is_there(path) or (kind := kind_of(path)) not in (*TEXT, "parquet"):

@@ -384,6 +384,7 @@ class Study(StudyTerms):
             ledger = self.ledger if existing is None else existing
             ledger.check(prepared.guarantee.loss, adjacency=prepared.guarantee.adjacency)
             preparation.warn_of_notation(self, prepared)
+            self._refuse_too_large(prepared, limits)
             if not (about.try_anyway or terms.is_sure(prepared)):
                 from reticent.study.remedies import refuse_hopeless
 
@@ -554,7 +555,8 @@ class Study(StudyTerms):
         from reticent.study.handles import Columns, named, xy
 
         self.schema.person.with_one_cap()  # refused here, before a model is fitted to the handles
-        found = xy(Columns(self.schema, self.ledger, self._place, self._table, self._known), columns, y)
+        shelf = Columns(self.schema, self.ledger, self._place, self._table, self._known, fits=self._refuse_records)
+        found = xy(shelf, columns, y)
         self._warn_of_notation({column for one in found if one is not None for column in named(one)})
         return found
 

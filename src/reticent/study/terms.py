@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from reticent.privacy.filters import Currency
     from reticent.statistics.extensions import Extension
     from reticent.statistics.scaling import Bound
+    from reticent.study.allocation import PreparedRelease
+    from reticent.study.memory_forecast import BroughtRecords
 
 S = TypeVar("S", bound="StudyTerms")
 Budget: TypeAlias = "tuple[Loss, Ledger | None]"  # what is left, and the ledger, where there is one
@@ -70,6 +73,7 @@ class StudyTerms:
     _passing: Fraction | None = None  # the share of rows that plans suppose to pass a filter
     _guess: dict[str, Fraction] = field(default_factory=dict)  # people and rows last told to a plan, for warnings alone
     _same_people: bool = False  # the curator says so of a source that changed since its last release
+    _size_checked: bool = False  # the command line has, or the refusal would stand in a document that is kept
     _handles: dict[str, Ledger] = field(default_factory=dict)  # on the ledger, by its path; shared with what is derived
 
     @property
@@ -171,7 +175,7 @@ class StudyTerms:
 
     def _file(self) -> Path | None:
         """The source, if it is a file that is read here, and not on a cluster."""
-        elsewhere = self._rows is not None or in_database(self._place) or self.spec.engine == "spark"
+        elsewhere = not self._place or in_database(self._place) or self.spec.engine == "spark"
         return None if elsewhere else Path(self._place)
 
     @property
@@ -221,13 +225,43 @@ class StudyTerms:
             again = " Give [study] snapshot another word." if self.spec.snapshot else ""
             raise LedgerError(f"{changed}{again} Nothing was charged.")
 
+    def _limited(self, limits: Mapping[str, object] | None) -> Limits:
+        """The limits of the study, under those of one release."""
+        if not limits:
+            return self.spec.limits
+        from reticent.data.engines.engine import limited
+
+        return limited(self.spec.limits, limits)
+
+    def _refuse_too_large(
+        self, asked: PreparedRelease | BroughtRecords, limits: Mapping[str, object] | None = None
+    ) -> None:
+        """Refuse rows that cannot fit, before the charge, at the curator's own terminal."""
+        if not self._size_checked and sys.stderr.isatty():
+            from reticent.study.size_forecast import refuse_too_large
+
+            refuse_too_large(self, asked, self._limited(limits))
+
+    def _refuse_records(self, columns: Collection[str], cells: int, of_row: tuple[float, int] = (0.0, 0)) -> None:
+        """Refuse records that cannot fit, of a session or a fit, as rows of a release.
+
+        Parameters
+        ----------
+        columns : collection of str
+            Declared ones that are read.
+        cells : int
+            Numbers of a row.
+        of_row : pair of float and int
+            Seconds that a row takes once it was read, and bytes beside its cells.
+        """
+        if sys.stderr.isatty():
+            from reticent.study.memory_forecast import BroughtRecords
+
+            self._refuse_too_large(BroughtRecords(tuple(columns), cells, *of_row))
+
     def _table(self, limits: Mapping[str, object] | None = None) -> Table:
         self._refuse_changed()
-        within = self.spec.limits
-        if limits:
-            from reticent.data.engines.engine import limited
-
-            within = limited(within, limits)
+        within = self._limited(limits)
         for said in self._refused_by_engine(within):  # before a session of it is started
             raise SpecError(f"{said} Nothing was read.")
         from reticent.data.table import open_table

@@ -219,6 +219,7 @@ class Estimator(PriceRefusal):
                 type(self).__name__,
                 draw,
                 beside.telling(self._stating("fit")),
+                of_row=(0.0, 0) if here.shelf is None else self._of_row(len(here.bounds), y),
                 purpose=self.purpose,
                 who=self.who,
             )

@@ -466,6 +466,7 @@ def bought(
     draw: Callable[[SystemEntropy], T],
     tell: Callable[[T], Statement],
     *,
+    of_row: tuple[float, int] = (0.0, 0),
     purpose: str = "",
     who: str = "curator",
 ) -> tuple[T, Certificate]:
@@ -484,6 +485,8 @@ def bought(
         Reads the rows itself, and takes the system's entropy.
     tell : function
         Facts of the result that the certificate shows.
+    of_row : pair of float and int
+        Seconds that it takes of a row of a study, and bytes beside its cells.
     purpose, who : str
         For the ledger and the certificate.
 
@@ -501,7 +504,7 @@ def bought(
     charge = compose.in_zcdp(guarantee).loss if here.ledger.currency == "zcdp" else guarantee.loss
     if here.shelf is not None:
         here.ledger.check(charge, adjacency=guarantee.adjacency)  # before a cluster is started for it
-        here.shelf.ready(here.columns)
+        here.shelf.ready(here.columns, of_row)
     entry = what if here.names is None else f"{what}: {_formula(here)}"[:200]
     receipt = here.ledger.reserve(charge, adjacency=guarantee.adjacency, what=entry, purpose=purpose, who=who)
     try:

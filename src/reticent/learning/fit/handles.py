@@ -94,8 +94,11 @@ class Shelf(Protocol):
         """Tell if it is public that no row lacks one of these columns."""
         ...
 
-    def ready(self, columns: Sequence[str]) -> None:
-        """Refuse, before the charge, columns that cannot be read so, and a source that lacks one or has changed."""
+    def ready(self, columns: Sequence[str], of_row: tuple[float, int]) -> None:
+        """Refuse, before the charge, columns that cannot be read so, and a source that lacks one or has changed.
+
+        So are rows that cannot fit. ``of_row``: seconds that a fit takes of one, and bytes beside its cells.
+        """
         ...
 
     def read(self, columns: Sequence[str]) -> Floats:
