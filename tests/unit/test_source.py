@@ -28,7 +28,7 @@ import reticent as rt
 from reticent.data import source as opened
 from reticent.data import spark_table
 from reticent.data.columns import MOST_COLUMNS
-from reticent.data.files import _Records
+from reticent.data.files import _Records, damaged
 from reticent.data.query import DistinctPersons, Moments, PresentValues, Query, Ranks, Rows, Tally, Total
 from reticent.data.query_result import QueryResult
 from reticent.data.schema import Person, Schema, category, grid_by_width, integer, real
@@ -741,3 +741,43 @@ def test_a_missing_library_of_spark_is_named_with_the_setting_that_brings_it(
             asked()
         assert words in str(refused.value)
         assert "Nothing was read." in str(refused.value)
+
+
+def _holed(file: Path) -> None:
+    """Take bytes out of the rows, and leave the footer."""
+    whole = file.read_bytes()
+    file.write_bytes(whole[:50] + whole[-len(whole) // 2 :])
+
+
+def _cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-20])
+
+
+def _beheaded(file: Path) -> None:
+    file.write_bytes(b"none" + file.read_bytes()[4:])
+
+
+@pytest.mark.parametrize(
+    ("damage", "said", "at_once"),
+    [
+        (_holed, "is damaged: its footer tells of rows that it lacks", False),
+        (_cut, "is not a Parquet file, or its footer is damaged", True),
+        (_beheaded, "is damaged: its footer tells of rows that it lacks", True),
+    ],
+)
+def test_one_damaged_file_of_a_folder_is_named_by_its_footer(
+    damage: Callable[[Path], None], said: str, at_once: bool, tmp_path: Path
+) -> None:
+    for name in ("a", "b"):
+        pq.write_table(pa.table({"x": np.arange(10_000.0)}), tmp_path / f"{name}.parquet", row_group_size=1000)
+    assert open_source(tmp_path / "*.parquet", X).storage == {"x": "real"}
+    assert damaged(tmp_path / "*.parquet") == []
+    damage(tmp_path / "b.parquet")
+    assert refused(tmp_path / "*.parquet", X) == f"b.parquet {said}. No row was read."
+    assert len(damaged(tmp_path / "*.parquet")) == at_once
+
+
+def test_one_file_of_a_folder_without_a_column_is_named(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"x": [1.0]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"y": [1.0]}), tmp_path / "b.parquet")
+    assert refused(tmp_path / "*.parquet", X).startswith("There is no column 'x' in b.parquet")

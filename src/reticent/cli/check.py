@@ -85,13 +85,15 @@ def check(voice: Voice, study: Path, no_source: bool, extensions: tuple[str, ...
 def _header_problems(spec: Spec) -> list[str]:
     """Words about declared columns that no file has; none where the source is not there yet, or in a database.
 
-    A Parquet file alone is not opened: its reader takes longer to load than the rest of a check.
+    Of a Parquet file alone the ends are looked at: its reader takes longer to load than the rest of a check.
     """
     if in_database(spec.source) or not glob.glob(spec.source, recursive=True):
         return []
 
     if kind_of(Path(spec.source)) == "parquet" and not spec.further:
-        return []
+        from reticent.data.files import damaged
+
+        return damaged(Path(spec.source))
 
     try:
         if missing := absent_columns(Path(spec.source), spec.schema, spec.delimiter):

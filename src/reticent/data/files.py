@@ -56,6 +56,9 @@ FOLDER_OF_DAY: Final = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]")
 FOLDER_OF_WHOLE: Final = re.compile(r"-?[0-9]{1,15}")
 BLOCK: Final = 1 << 24  # characters
 BUFFER: Final = 1 << 20  # bytes of a column of a Parquet file that are read ahead
+MAGIC: Final = b"PAR1"  # both ends of a Parquet file
+ENDS: Final = 8  # bytes behind its footer: the length of that, and the end
+DAMAGED: Final = "{} is not a Parquet file, or its footer is damaged. No row was read."
 MOST_LINES: Final = 100  # of a record, beyond which the curator is told of its quotes
 
 
@@ -339,6 +342,8 @@ def open_files(
         files = parquet_files(path)
         folders = tuple(folder_columns(path, file) for file in files)
         fields = [with_folders(parquet_schema(file), named) for file, named in zip(files, folders, strict=True)]
+        for file, held in zip(files, fields, strict=True):
+            check_names(held.names, schema, file.name)
         return ParquetFiles(path.resolve(), files, storage_of(fields, schema, path.name), folders)
     check_file(path)
     if kind == "workbook":
@@ -459,12 +464,40 @@ def with_folders(fields: pa.Schema, named: Mapping[str, str | None]) -> pa.Schem
 
 
 def parquet_schema(path: Path) -> pa.Schema:
+    """The columns of a Parquet file, by its footer, whose pieces of columns have to lie inside of the file."""
     import pyarrow.parquet as pq
 
     try:
-        return pq.read_schema(path)
+        footer = pq.read_metadata(path)
+        groups = [footer.row_group(nth) for nth in range(footer.num_row_groups)]
+        parts = [group.column(place) for group in groups for place in range(footer.num_columns)]
+        starts = [part.dictionary_page_offset or part.data_page_offset for part in parts]
+        end = path.stat().st_size - footer.serialized_size - ENDS
+        whole = footer.num_rows == sum(group.num_rows for group in groups) and has_ends(path)
+        whole &= all(4 <= at <= end - part.total_compressed_size for at, part in zip(starts, parts, strict=True))
+        fields = footer.schema.to_arrow_schema()
     except Exception:  # whatever the reader says of a broken footer may quote it
-        raise SpecError(f"{path.name} is not a Parquet file, or its footer is damaged. No row was read.") from None
+        raise SpecError(DAMAGED.format(path.name)) from None
+    if not whole:
+        raise SpecError(f"{path.name} is damaged: its footer tells of rows that it lacks. No row was read.")
+    return fields
+
+
+def has_ends(path: Path) -> bool:
+    """True if a file begins and ends as a Parquet file does, with a footer that has room in it."""
+    with path.open("rb") as file:
+        head, size = file.read(4), file.seek(0, os.SEEK_END)
+        file.seek(max(size - ENDS, 0))
+        length, tail = file.read(4), file.read(4)
+    return head == tail == MAGIC and int.from_bytes(length, "little") <= size - ENDS - len(MAGIC)
+
+
+def damaged(path: Path) -> list[str]:
+    """Refusals of Parquet files by their ends alone, for whom the reader of footers takes too long to load."""
+    try:
+        return [DAMAGED.format(file.name) for file in parquet_files(path) if not has_ends(file)]
+    except SpecError as refused:
+        return list(refused.problems)
 
 
 def header_of(path: Path, delimiter: str, encoding: str = "utf-8") -> tuple[str, ...]:

@@ -128,6 +128,12 @@ def _header(source: Path, spec: Spec) -> Iterator[Diagnosis]:
         written = {"delimiter": spec.delimiter, "encoding": spec.schema.format.encoding}
         yield Diagnosis("header", "failed", absence(missing, source, **written, declared=wanted(spec.schema)))
         return
+    if kind_of(source) == "parquet":
+        try:
+            open_source(source, spec.schema)  # the footer of every file
+        except Refusal as problem:
+            yield Diagnosis("header", "failed", str(problem))
+            return
     yield Diagnosis("header", "ok", "every declared column is there")
     try:
         check_further(spec.schema, spec.further)
