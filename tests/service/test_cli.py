@@ -198,7 +198,7 @@ def test_check_names_a_tab_between_cells(study: Path) -> None:
     text = study.read_text("utf-8").replace("[study]", '[study]\ndelimiter = "\\t"')
     study.write_text(text, "utf-8")
     (study.parent / "clinic.csv").write_text("pid\tage\tcost\ttown\tdiagnosis\n", "utf-8")
-    assert "the file is read as: a tab between cells" in run("check", str(study)).said
+    assert "The file is read as: a tab between cells" in run("check", str(study)).said
 
 
 def test_check_says_that_a_cell_with_a_sign_is_no_number(study: Path) -> None:
@@ -207,6 +207,35 @@ def test_check_says_that_a_cell_with_a_sign_is_no_number(study: Path) -> None:
     assert '1,977.61 is no number; thousands = "," would make it one' in run("check", str(study)).said
     for cell in ("5 %", "5%", "€ 5", "$5"):
         assert Format().number(cell) is None
+
+
+def test_notes_and_warnings_of_a_check_are_sentences(study: Path) -> None:
+    told = json.loads(run("check", str(study), "--json").out)
+    for text in (*told["notes"], *told["warnings"]):
+        assert text.endswith("."), text
+
+
+def test_check_refuses_a_parquet_column_that_holds_lists(tmp_path: Path) -> None:
+    """A release refuses it too; ``init`` says so of the column and proposes no kind."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"age": [1, 2], "tags": [["a"], []], "who": [{"a": 1}, {"a": 2}]}), tmp_path / "t.parquet")
+    made = run("init", str(tmp_path / "t.parquet"), "--out", str(tmp_path / "t.toml"))
+    text = (tmp_path / "t.toml").read_text("utf-8")
+    assert made.code == 0
+    assert text.count("holds several values in a cell") == 2
+    head = text.partition("[columns.tags]")[0]
+    head = head.replace("[person]", '[person]\nrows = "one_each"\nadjacency = "add_remove"')
+    head = head.replace("[budget]", '[budget]\nepsilon = "1"')
+    end = '[[release]]\nname = "first"\nepsilon = "0.5"\nask = ["count"]\n'
+    (tmp_path / "t.toml").write_text(head + end, "utf-8")
+    assert run("check", str(tmp_path / "t.toml")).code == 0
+    column = '[columns.tags]\nkind = "category"\namong = ["a"]\n'
+    (tmp_path / "t.toml").write_text(head + column + end, "utf-8")
+    done = run("check", str(tmp_path / "t.toml"))
+    assert done.code == 5
+    assert "column tags holds list: a cell has several values" in done.said
 
 
 def test_check_doubts_a_decimal_point_between_semicolons(study: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from reticent.errors import PublicParameterError
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ApproxDP, PureDP
-from reticent.privacy.numbers import exact, positive, read, rough, show
+from reticent.privacy.numbers import at_most, exact, positive, read, rough, show, to_digits
 
 
 @pytest.mark.parametrize("given_as", [0.1, "0.1", Decimal("0.1"), Fraction(1, 10), "1/10"])
@@ -162,3 +162,14 @@ def test_a_rough_number_has_its_digits_and_no_power_of_ten(value: float, digits:
 
 def test_a_rough_number_of_a_hundred_points_is_written_out() -> None:
     assert [rough(value) for value in (99.7, 123_456, 0.0042, 1.50, 0.0)] == ["100", "120,000", "0.0042", "1.5", "0"]
+
+
+@given(st.floats(1e-12, 1e30))
+def test_a_number_in_words_has_its_power_of_ten_raised(value: float) -> None:
+    told = (rough(value), at_most(value), to_digits(value), to_digits(-value))
+    assert not any("e" in one for one in told), told
+
+
+def test_powers_of_ten_are_written_as_people_write_them() -> None:
+    assert (to_digits(2.0**-20), to_digits(2.0**60), to_digits(12.5)) == ("9.53674 × 10⁻⁷", "1.15292 × 10¹⁸", "12.5")
+    assert (rough(1.2e18), at_most(1.1419e26)) == ("1.2 × 10¹⁸", "1.15 × 10²⁶")

@@ -16,6 +16,7 @@ from reticent.cli.options import PublicGuess, modules_of, study_of
 from reticent.cli.parser import Verb
 from reticent.data.columns import wanted
 from reticent.data.file_kinds import kind_of
+from reticent.data.files import damaged, open_files
 from reticent.data.format import in_database, sign_words, toml_key
 from reticent.data.further_tables import check_further
 from reticent.data.schema import Integer, Real
@@ -83,19 +84,18 @@ def check(voice: Voice, study: Path, no_source: bool, extensions: tuple[str, ...
 
 
 def _header_problems(spec: Spec) -> list[str]:
-    """Words about declared columns that no file has; none where the source is not there yet, or in a database.
+    """Words about declared columns that no file has, or has in a type that cannot be read.
 
-    Of a Parquet file alone the ends are looked at: its reader takes longer to load than the rest of a check.
+    There are none where the source is not there yet, or in a database.
     """
     if in_database(spec.source) or not glob.glob(spec.source, recursive=True):
         return []
 
-    if kind_of(Path(spec.source)) == "parquet" and not spec.further:
-        from reticent.data.files import damaged
-
-        return damaged(Path(spec.source))
-
     try:
+        if kind_of(Path(spec.source)) == "parquet":
+            if cut := damaged(Path(spec.source)):
+                return cut
+            open_files(Path(spec.source), spec.schema, spec.delimiter)
         if missing := absent_columns(Path(spec.source), spec.schema, spec.delimiter):
             form = spec.schema.format
             return [
@@ -187,14 +187,14 @@ def _layout(spec: Spec) -> tuple[str, ...]:
     """Reading of text in the source: all of it in CSV files, else numbers and missing values."""
     form = spec.schema.format
     if kind_of(Path(spec.source)) != "csv":
-        return () if form.plain and not form.na else (f"text is read as: {form.words().partition(', ')[2]}",)
+        return () if form.plain and not form.na else (f"Text is read as: {form.words().partition(', ')[2]}.",)
     dates = "".join(
         f", {name} like {column.calendar.forms}"
         for name, column in spec.schema.stored.items()
         if isinstance(column, Integer) and column.calendar is not None
     )
-    signs = "" if form.symbols else '. A cell such as 5 % or € 5 is no number; symbols = ["%", "€"] would make it one'
+    signs = "" if form.symbols else ' A cell such as 5 % or € 5 is no number; symbols = ["%", "€"] would make it one.'
     if not form.thousands:
         sample, other = ("1.977,61", ".") if form.decimal == "," else ("1,977.61", ",")
-        signs += f'. {sample} is no number; thousands = "{other}" would make it one'
-    return (f"the file is read as: {sign_words(spec.delimiter)} between cells, {form.words()}{dates}{signs}",)
+        signs += f' {sample} is no number; thousands = "{other}" would make it one.'
+    return (f"The file is read as: {sign_words(spec.delimiter)} between cells, {form.words()}{dates}.{signs}",)

@@ -8,6 +8,7 @@ arrive as whole seconds since 1970: those of a clock on the wall, or "instants" 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -214,7 +215,18 @@ def moments_storage(schema: Schema, name: str, *, aware: bool) -> Storage:
 def unfit(name: str, found: str) -> str:
     if found.startswith(("date", "timestamp", "numpy datetime")):
         return f'column {name} holds {found}. Declare it by kind = "date" or "datetime". Nothing was read.'
-    return f"column {name} holds {found}, which cannot be what it is declared to be. Nothing was read."
+    if is_nested(found):
+        return (
+            f"column {name} holds {found}: a cell has several values. Write what is asked about as columns of their "
+            f"own first, or delete {section(name)}. Nothing was read."
+        )
+    return f"column {name} holds {found}, which is neither a number nor a text. Nothing was read."
+
+
+def is_nested(kind: str) -> bool:
+    """Tell if a type, as its engine writes it, has several values in a cell: a list, a structure, a map."""
+    word = kind.lower()
+    return word.endswith("[]") or re.match(r"\w*(list|struct|map|array|union)\b", word) is not None
 
 
 def normal(array: pa.Array, storage: Storage) -> pa.Array:

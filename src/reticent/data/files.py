@@ -493,7 +493,7 @@ def has_ends(path: Path) -> bool:
 
 
 def damaged(path: Path) -> list[str]:
-    """Refusals of Parquet files by their ends alone, for whom the reader of footers takes too long to load."""
+    """Refusals of all Parquet files that were cut, by their ends alone."""
     try:
         return [DAMAGED.format(file.name) for file in parquet_files(path) if not has_ends(file)]
     except SpecError as refused:

@@ -261,7 +261,8 @@ class Schema:
         check_plain_names(names, "The list of columns")
         check_one_line(self.computed, "The list of columns")  # an expression, or a list of groups, may be longer
         if both := [name for name in self.texts if name in self.columns or name == self.person.column]:
-            raise SpecError(f"The column '{both[0]}' is declared as text and as something else.")
+            who = " It says who a person is, and needs no kind." if both[0] == self.person.column else ""
+            raise SpecError(f"The column '{both[0]}' is declared as text and as something else.{who}")
         for name, column in self.columns.items():
             if isinstance(column, Category):
                 _check_listed(name, column, self.format)
@@ -363,8 +364,8 @@ class Schema:
     def column(self, name: str) -> Column:
         if name in self.texts:
             raise QuestionError(
-                f"{name} is text without a public list. Ask for keys({name}), or by {name} keys=found. Nothing was "
-                "charged."
+                f"{name} is text without a public list. Ask for keys({name}), or by {name} keys=found, or declare its "
+                f'values: kind = "category", among = […]. Nothing was charged.'
             )
         if name not in self.columns and name == self.person.column:
             raise QuestionError(f"{name} names the person: ask for persons. Nothing was charged.")

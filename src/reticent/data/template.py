@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from reticent.calendar import DAY, Calendar
+from reticent.data.columns import is_nested
 from reticent.data.file_kinds import FileKind, bare, kind_of, stem_of
 from reticent.data.files import delimiter_in
 from reticent.data.format import PLAIN, Format, in_database, sign_words, toml_key
@@ -247,6 +248,8 @@ def _skeleton_column(name: str, kind: str, labels: str, where: str = "columns", 
         word = "datetime" if timed else "date"
         spelt = f"\nformat = {_quoted(spelling)}" if spelling else SPELT if kind == DATED else ""
         return f'{title}kind = "{word}"{spelt}\n{days}'
+    if is_nested(kind):
+        return f"{title}# holds several values in a cell: nothing can be asked of it. Delete these lines\n"
     if kind.startswith(("time", "duration")):
         return f"{title}# holds times of a day: write them as text or as a number first, or delete these lines\n"
     if kind:

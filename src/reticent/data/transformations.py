@@ -64,7 +64,11 @@ def bound(tree: Tree, schema: Schema) -> Bound:
         Operands that do not fit, the person column.
     """
     refuse_person(schema, tree)
-    return bind(renamed(cleaned(tree), schema.canonical) if schema.tables else tree, schema.columns)
+    tree = renamed(cleaned(tree), schema.canonical) if schema.tables else cleaned(tree)
+    for name in columns_of(tree):
+        if name in schema.texts:
+            schema.column(name)  # which refuses it
+    return bind(tree, schema.columns)
 
 
 def computed(

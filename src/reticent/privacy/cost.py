@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 from reticent.errors import PublicParameterError, SpecError
 from reticent.exact.rounding import exp_up, round_down
 from reticent.privacy.loss import ZCDP, Loss, PureDP
-from reticent.privacy.numbers import Number, about, positive, read, show
+from reticent.privacy.numbers import Number, about, in_powers, positive, read, show
 
 MOST_EPSILON: Final = 10
 DIGITS: Final = 12  # of the delta of one step
@@ -173,7 +173,7 @@ def refuse_weak(epsilon: Fraction, override: str, helps: str = OF_RELEASE) -> No
         if power < 10**6:
             leading = round(math.exp(float(epsilon - Fraction(23025850930, 10**10) * power)))
             leading, power = (1, power + 1) if leading == 10 else (leading, power)
-            factor = f"{leading} × 10{str(power).translate(str.maketrans('0123456789', '⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+            factor = in_powers(f"{leading}e{power}")
         raise SpecError(f"ε {about(epsilon)} lets odds change by {factor}: this protects no one. {helps}")
 
 

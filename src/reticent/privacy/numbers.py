@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import SupportsIndex, TypeAlias, TypeVar
+from typing import Final, SupportsIndex, TypeAlias, TypeVar
 
 from reticent import outcome
 from reticent.errors import PublicParameterError
@@ -24,6 +24,7 @@ Number: TypeAlias = int | str | Fraction | Decimal | float | SupportsIndex
 MOST_DIGITS = 12
 LONGEST_TEXT = 60
 WIDEST_EXPONENT = 300  # beyond it a number is a slip, and arithmetic with it a way to stop a machine
+RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def read(number: Number, name: str) -> Fraction:
@@ -214,6 +215,17 @@ def two_digits(number: int) -> int:
     return round(number / unit) * unit
 
 
+def in_powers(text: str) -> str:
+    """A number in words with a power of ten as people write it: ``1.2 × 10²⁶`` of ``1.2e+26``; another as it is."""
+    mantissa, sign, power = text.partition("e")
+    return f"{mantissa} × 10{str(int(power)).translate(RAISED)}" if sign else text
+
+
+def to_digits(value: float, digits: int = 6) -> str:
+    """A released number in words, to so many digits: ``12.5``, ``9.53674 × 10⁻⁷``."""
+    return in_powers(f"{value:.{digits}g}")
+
+
 def rough(value: float, digits: int = 2) -> str:
     """A number of public words, to two digits or so many: ``0.0042``, ``100``, ``1,200``.
 
@@ -233,7 +245,7 @@ def rough(value: float, digits: int = 2) -> str:
     text = outcome.number(value, places)
     if places < 0 and "e" not in text:
         text = f"{round(value, places):,.0f}"
-    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else in_powers(text)
 
 
 def about_up(number: int | Fraction) -> str:
@@ -252,7 +264,7 @@ def percent(probability: float) -> str:
 
 def at_most(factor: float) -> str:
     """``2.72``: three digits, never below the factor (to nine digits, so that e^{ln 3} is 3)."""
-    return "no limit" if factor == math.inf else f"{float(_outward(factor, round_up)):.3g}"
+    return "no limit" if factor == math.inf else to_digits(float(_outward(factor, round_up)), 3)
 
 
 def percent_most(probability: float) -> str:

@@ -35,7 +35,7 @@ from reticent.data.candidates import (
     numbered,
 )
 from reticent.data.query_result import Counts
-from reticent.privacy.numbers import rough
+from reticent.privacy.numbers import rough, to_digits
 from reticent.statistics.ranks import Runs, cell_share, runs
 
 WIDER: Final = 4  # binades that the candidates reach beyond the magnitude
@@ -248,7 +248,7 @@ def at_the_end(base: Cells, among: Cells, at: int) -> str:
         Sentence without its stop.
     """
     low, high = among.edges(at)
-    value = f"{float(among.value(at)):.6g}"
+    value = to_digits(float(among.value(at)))
     if at == among.highest or high > base.edges(base.highest)[0]:
         return f"drawn at the highest candidate, {value}: all values above it count as that"
     if at == among.lowest or low < base.edges(base.lowest)[1]:

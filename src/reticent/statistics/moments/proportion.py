@@ -59,7 +59,7 @@ class Proportion(OfColumn):
 
     def estimand(self, setting: Setting) -> str:
         value = key_text(self.value_in(setting.schema.column(self.column)))
-        return f"population share of {self.column} = {value} among readable values{kept('row', setting.schema.person)}"
+        return f"population share of {self.column} = {value}{kept('row', setting.schema.person)}"
 
     def settled(self, schema: Schema) -> Proportion:
         declared = schema.columns.get(self.column)

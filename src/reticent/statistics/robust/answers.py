@@ -31,6 +31,7 @@ from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import to_digits
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.column_step import GroupResult
 from reticent.statistics.context import ALWAYS, ExpectedAccuracy
@@ -135,7 +136,8 @@ class ScaleReport:
         match self.made.sample(data, entropy):
             case Reply(WidthCell() as spread) if math.isfinite(spread.value):
                 return _told(
-                    Reply(self._estimate(spread)), f"S, by propose-test-release; noise of a factor {self._off:.3g}"
+                    Reply(self._estimate(spread)),
+                    f"S, by propose-test-release; noise of a factor {to_digits(self._off, 3)}",
                 )
             case _:
                 return GroupResult((NO_REPLY,))  # endless, or declined

@@ -32,7 +32,7 @@ from reticent.outcome import NO_REPLY
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.numbers import rough
+from reticent.privacy.numbers import rough, to_digits
 from reticent.privacy.sensitivity import Linf
 from reticent.statistics.column_step import GroupResult
 from reticent.statistics.context import NEVER, ExpectedAccuracy
@@ -169,7 +169,7 @@ class MagnitudePlan:
     def _said(self, binade: int, grid: StepUnit) -> tuple[str, ...]:
         """Words on the range and the grid of values, and on a magnitude that is the lowest of all."""
         far = float(min(LARGEST * grid.unit, self.cells.edges(self.cells.highest)[1]))
-        read = f"values were read in steps of {float(grid.unit):.3g}, and beyond ±{rough(far, 3)} as infinite"
+        read = f"values were read in steps of {to_digits(float(grid.unit), 3)}, and beyond ±{rough(far, 3)} as infinite"
         if binade == 0:
             least = rough(float(self.cells.edges(0)[1]), 3)
             return (f"{read}; the magnitude drawn is the lowest, for about half of the values lie within ±{least}",)

@@ -31,7 +31,7 @@ from reticent.errors import QuestionError
 from reticent.exact.rounding import exp_up
 from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.adjacency import Adjacency
-from reticent.privacy.numbers import rough, show
+from reticent.privacy.numbers import rough, show, to_digits
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts, ranks
 from reticent.statistics.column_step import GroupPlan, PlannedStep
@@ -416,7 +416,8 @@ def _planned(
     within = None if asked.method == "smooth" else ranks.candidates(asked.column, None, None, setting)[1]
     far = _far(asked.column, grid, setting)
     told = "" if far is None else f"; values beyond ±{rough(far, 3)} count as infinite"
-    steps = f"values of {asked.column} are read in steps of {float(grid.unit):.3g}{told}: name a unit= of their size"
+    size = to_digits(float(grid.unit), 3)
+    steps = f"values of {asked.column} are read in steps of {size}{told}: name a unit= of their size"
     if n is None:
         census = Geometric(L1(Fraction(price.near.rows), price.near), price.epsilon * CENSUS)
         plan = CountedPlan(census, make, replace(price, epsilon=price.epsilon * (1 - CENSUS)), asked.name, told)

@@ -41,7 +41,7 @@ from reticent.mechanisms.geometric import Geometric, laplace_radius
 from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.numbers import positive
+from reticent.privacy.numbers import positive, to_digits
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.context import Setting
 from reticent.statistics.moments.moment_step import Kind, MomentStep, design
@@ -132,12 +132,13 @@ class ClippedEstimate:
         """Estimand of the number; ``values`` names the column, or its averages by person."""
         if self.tail is not None:
             return f"population mean of {values}, {declared(self.tail)}"
-        return f"mean of {values} cut to [{self.low:.6g}, {self.high:.6g}], in the population"
+        return f"mean of {values} cut to [{to_digits(self.low)}, {to_digits(self.high)}], in the population"
 
     @property
     def words(self) -> tuple[str, ...]:
         """Words that stand beside the number: the share of values beyond the cut, and its effect."""
-        share = f"at most {100.0 * self.beyond:.2g} % of the values lie beyond [{self.low:.6g}, {self.high:.6g}]"
+        ends = f"[{to_digits(self.low)}, {to_digits(self.high)}]"
+        share = f"at most {100.0 * self.beyond:.2g} % of the values lie beyond {ends}"
         said = []
         if self.tail is not None:
             said.append(f"{share}; the interval allows for as much as the declared tail can hold there")

@@ -11,7 +11,7 @@ from reticent.data.query_result import Counts
 from reticent.entropy import Entropy
 from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.numbers import rough
+from reticent.privacy.numbers import rough, to_digits
 from reticent.statistics.column_step import GroupResult
 from reticent.statistics.context import HEAPED, LIKELY, ExpectedAccuracy, Replies, ShapeWidths, of_any
 from reticent.statistics.intervals import FEW, SPANNING, TIES, spans_most
@@ -147,9 +147,8 @@ class ColumnPlan:
     def _pressed(self, made: CoinPressMean, found: CoinPressEstimate) -> str:
         """Estimand of CoinPress: the population mean if its declared premises hold, else a mean of clipped values."""
         told = near(made.centre, made.radius, made.deviation)
-        return (
-            f"population mean of {self.values}, {told}; else mean of values cut to [{found.low:.6g}, {found.high:.6g}]"
-        )
+        ends = f"[{to_digits(found.low)}, {to_digits(found.high)}]"
+        return f"population mean of {self.values}, {told}; else mean of values cut to {ends}"
 
     @property
     def made_cells(self) -> Cells:

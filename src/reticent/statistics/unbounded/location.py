@@ -39,7 +39,7 @@ from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.numbers import positive
+from reticent.privacy.numbers import positive, to_digits
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
 from reticent.statistics.quantiles.group_size import GroupSize
@@ -64,7 +64,7 @@ class LocationEstimate:
 
     def estimand(self, values: str) -> str:
         """The functional that is estimated; ``values`` is the column, or its averages by person."""
-        return f"Huber's location of {values} in the population, residuals bent at {self.bend:.6g}"
+        return f"Huber's location of {values} in the population, residuals bent at {to_digits(self.bend)}"
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.numbers import positive, show
+from reticent.privacy.numbers import positive, show, to_digits
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.column_step import GroupResult, PlannedStep
@@ -42,6 +42,7 @@ from reticent.statistics.moments.log_mean import LogStatistic
 from reticent.statistics.moments.moment_step import UNIT, MomentStep
 from reticent.statistics.prepare import estimand
 from reticent.statistics.quantiles.shapes import AT_A_BOUND, NORMAL, OTHERS, PLACES, TYPICAL, ColumnShape
+from reticent.statistics.shares import percent
 from reticent.statistics.unbounded.clipped_mean import moments_of, powers
 from reticent.statistics.unbounded.column_counts import ColumnTerms
 from reticent.statistics.unbounded.column_plan import EMPTY, Group
@@ -67,8 +68,9 @@ class LogMeanEstimate:
     @property
     def words(self) -> str:
         """Words on the share of values without a logarithm, which are left out."""
+        low, high = max(self.share - self.within, 0.0), min(self.share + self.within, 1.0)
         return (
-            f"{100.0 * self.share:.2g} % \u00b1 {100.0 * self.within:.2g} % of the values are 0 or below "
+            f"{percent(Estimate(self.share, low, high, self.within, 0.0))} of the values are 0 or below "
             "and have no logarithm: they are left out"
         )
 
@@ -265,7 +267,7 @@ def log_mean(asked: LogStatistic, setting: Setting, epsilon: Fraction, *, geomet
             f"{asked.name} gives no reply for {setting.units * rows:,} values at this \u03b5: a larger one, or more "
             "people, are needed. Nothing was charged."
         )
-    shown = f"[{float(ends[0]):.6g}, {float(ends[1]):.6g}]"
+    shown = f"[{to_digits(float(ends[0]))}, {to_digits(float(ends[1]))}]"
     return PlannedStep(
         public_facts.title(asked, setting),
         Ranks(asked.column, setting.keys, setting.per, "binades"),

@@ -338,7 +338,7 @@ def _share(asked: Proportion, weight: Weighing, setting: Setting, epsilon: Fract
         queries=of(setting.keys),
         design=WeightDesign(SHARE),
         place=(0.5, 0.5, 0.0),
-        told=f"population share of {share} among readable values, rows weighted by {weight.column}",
+        told=f"population share of {share}, rows weighted by {weight.column}",
         caveats=public_facts.caveats_of(asked.column, None, setting, "row"),
     )
     return _by_design(step, of, setting, epsilon)
