@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import reticent as rt
@@ -103,3 +105,41 @@ def test_sql_at_the_command_line_takes_the_word_too(folder: Path) -> None:
     assert refused.code == 5
     assert "--same-people" in refused.said
     assert run(*typed, "--same-people").code == 0
+
+
+@pytest.mark.parametrize("pattern", ["visits/*.parquet", "visits/**/*.parquet"])
+def test_a_file_that_a_folder_lost_since_asks_for_the_same_people_once(
+    pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("visits").mkdir()
+    for name in "abc":
+        pq.write_table(pa.table({"x": [1] * 200, "y": [2] * 200}), f"visits/{name}.parquet")
+    Path("people.toml").write_text(FILE.replace("people.csv", pattern), "utf-8")
+    from_file().release(["count"], epsilon=1)
+    from_file().release(["count"], epsilon=1)
+    Path("visits/b.parquet").rename(tmp_path / "b")
+    for verb in (_session, _fit, VERBS["release"]):
+        with pytest.raises(LedgerError, match=r"has changed since r-0002.*Nothing was charged"):
+            verb(from_file())
+    from_file().same_people().release(["count"], epsilon=1)
+    from_file().release(["count"], epsilon=1)
+    (tmp_path / "b").rename("visits/b.parquet")
+    with pytest.raises(LedgerError, match=r"has changed since r-0004"):
+        from_file().release(["count"], epsilon=1)
+
+
+def test_another_pattern_of_some_of_the_files_is_no_folder_that_lost_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a1", "a2", "b1"):
+        pq.write_table(pa.table({"x": [1] * 200, "y": [2] * 200}), f"{name}.parquet")
+    for pattern in ("*.parquet", "a*.parquet", "*.parquet"):
+        Path("people.toml").write_text(FILE.replace("people.csv", pattern), "utf-8")
+        from_file().release(["count"], epsilon=1)
+    Path("a1.parquet").unlink()
+    for pattern in ("*.parquet", "a*.parquet"):
+        Path("people.toml").write_text(FILE.replace("people.csv", pattern), "utf-8")
+        with pytest.raises(LedgerError, match="has changed since"):
+            from_file().release(["count"], epsilon=1)

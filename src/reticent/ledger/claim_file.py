@@ -8,8 +8,8 @@ import json
 import os
 import stat
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import urlsplit
@@ -62,7 +62,10 @@ class FileIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """``ledger`` (as it was typed, and by its identity) counts for the source, and once had ``head``."""
+    """``ledger`` (as it was typed, and by its identity) counts for the source, and once had ``head``.
+
+    ``among`` has for each pattern by which a release read the file a digest of the places of all its files.
+    """
 
     ledger: str
     identity: str
@@ -70,6 +73,7 @@ class Claim:
     head: str
     seen: SourceState | None = None
     file: FileIdentity | None = None
+    among: Mapping[str, str] = field(default_factory=dict)
 
 
 def fingerprint(source: Source, columns: Sequence[str]) -> str:
@@ -91,6 +95,13 @@ def files_of(source: Source) -> list[Source]:
     if not found:
         raise LedgerError(f"No file fits {source.name}, so there is nothing to count for. Nothing was charged.")
     return [*sorted(found)]
+
+
+def together(source: Source, files: Sequence[Source]) -> dict[str, str]:
+    """A digest of the places of the files of a pattern, by that of the pattern; nothing of another source."""
+    if files == [source] or isinstance(source, DatabaseTable):
+        return {}
+    return {place_of(source): digest_of(canonical(sorted(map(place_of, files))))}
 
 
 def place_of(source: Source) -> str:
@@ -210,9 +221,11 @@ def read_claim(place: Path) -> Claim | None:
                 "seen": None | [str(), int(), int()] as seen,
                 **rest,
             }:
-                return Claim(
-                    ledger, identity, text, head, SourceState(*seen) if seen else None, _file(rest.get("file"))
-                )
+                looked = SourceState(*seen) if seen else None
+                among = rest.get("among", {})
+                if not isinstance(among, dict) or not all(isinstance(one, str) for one in among.values()):
+                    raise ValueError("the files beside that of a claim")
+                return Claim(ledger, identity, text, head, looked, _file(rest.get("file")), among)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, RecursionError):
@@ -261,6 +274,7 @@ def _draft(place: Path, claimed: Claim) -> Path:
         "head": claimed.head,
         "seen": None if seen is None else [seen.release, seen.size, seen.modified],
         **({} if file is None else {"file": [file.path, file.size, file.modified]}),
+        **({"among": {**claimed.among}} if claimed.among else {}),
     }
     draft = place.with_name(f".{place.name}.{uuid.uuid4().hex}")
     with contextlib.ExitStack() as undo:

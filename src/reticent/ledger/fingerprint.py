@@ -10,8 +10,9 @@ the pattern, or the path of one file, finds the same ledger. A file added later 
 The claim is a small JSON file, ``<source>.reticent`` beside the source, and a second one in the user's state folder. It
 names the ledger by its random identity and its head, so a new ledger or an older copy in its place is noticed. If
 somebody puts back the whole folder, with source, claim and ledger, the second claim notices it. A claim also holds size
-and time of the source at the last release, which any listing of the folder shows. Neither enters the ledger or a
-certificate. A digest of the content is kept nowhere: it would answer guesses about the rows.
+and time of the source at the last release. Of a pattern it holds a digest of the places of its files. Any listing of
+the folder shows them, and none enters the ledger or a certificate. A digest of the content is kept nowhere: it would
+answer guesses about the rows.
 
 A view or a partitioned table of PostgreSQL stands for the tables whose rows it shows, by the catalog. Each is claimed.
 
@@ -58,6 +59,7 @@ from reticent.ledger.claim_file import (
     place_of,
     places_of,
     read_claim,
+    together,
     write_claim,
 )
 from reticent.ledger.events import Committed, Event
@@ -229,10 +231,10 @@ def _put(place: Path, mine: Claim, ledger: Ledger) -> bool:
             found = read_claim(place)
         except OSError:
             return False
-    if found is not None and replace(found, seen=None) != mine:
+    if found is not None and replace(found, seen=None, among={}) != mine:
         _same([found], ledger)
         with contextlib.suppress(LedgerError):  # an older head in a claim that is now read-only still holds
-            write_claim(place, replace(mine, seen=found.seen))
+            write_claim(place, replace(mine, seen=found.seen, among=found.among))
     return True
 
 
@@ -376,14 +378,17 @@ class SourceWitness:
             noted = None
             while noted != (newest := head()):  # another process charged meanwhile, whose head we may have replaced
                 noted = newest
-                for file in files_of(self.source):
+                files = files_of(self.source)
+                beside = together(self.source, files) if isinstance(event, Committed) else {}
+                for file in files:
                     for place in kept_claim(file):
                         with contextlib.suppress(LedgerError):
                             found = read_claim(place)
                             if found is not None and found.identity == ledger:
                                 here = None if found.file is None else is_here(file)
                                 seen = outside_place(file, event.id) if isinstance(event, Committed) else found.seen
-                                write_claim(place, replace(found, head=noted, file=here, seen=seen))
+                                among = {**found.among, **beside}
+                                write_claim(place, replace(found, head=noted, file=here, seen=seen, among=among))
 
 
 def source_changed(source: Source, word: str = "--same-people") -> str | None:
@@ -391,9 +396,14 @@ def source_changed(source: Source, word: str = "--same-people") -> str | None:
 
     It depends on the data, so it must reach nobody but the curator. ``word`` is how he says that the people stayed.
     """
-    looks = {file: [found.seen for found in claims_of(file) if found.seen is not None] for file in files_of(source)}
+    files = files_of(source)
+    claims = {file: claims_of(file) for file in files}
+    looks = {file: [found.seen for found in each if found.seen is not None] for file, each in claims.items()}
     noted = [seen for each in looks.values() for seen in each]
     changed = [seen for file, each in looks.items() for seen in each if outside_place(file, seen.release) != seen]
+    for pattern, found in together(source, files).items():  # a file that was in the last release, and is gone
+        several = [one for each in claims.values() for one in each if one.among.get(pattern, found) != found]
+        changed += [one.seen for one in several if one.seen is not None]
     added = noted if not all(looks.values()) else []  # a file that was in no release, beside one that was
     if not (changed or added):
         return None
