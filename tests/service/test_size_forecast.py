@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -448,3 +449,22 @@ def test_a_document_of_the_command_line_is_told_no_size(tmp_path: Path, monkeypa
     monkeypatch.setattr("sys.stderr", Terminal())
     release.watched(study, Voice(as_json=True)).release(["mean(x)"], epsilon=1)
     assert len(study.ledger.releases()) == 1
+
+
+def test_a_full_disk_of_temporary_files_is_told_and_refused_before_the_charge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = opened(tmp_path, memory="50MB", rows=LARGE, persons=LARGE // 2, values=LARGE)
+    monkeypatch.setattr(Limits, "memory_bytes", property(lambda limits: 1000))
+    monkeypatch.setattr(Limits, "room", property(lambda limits: 10**9))
+    monkeypatch.setattr("sys.stderr", Terminal())
+    forecast = sys.modules["reticent.study.size_forecast"]
+    for free, fits in ((10**6, False), (10**9, True)):
+        monkeypatch.setattr(forecast, "disk_usage", lambda folder, free=free: SimpleNamespace(free=free))
+        found = size_forecast(study, study.plan(["mean(x)"], epsilon=1)._prepared)
+        assert found is not None
+        assert found.fits == fits
+        if not fits:
+            assert "the disk of temporary files leave it 1 MB. Free room there" in found.refusal()
+            with pytest.raises(SpecError, match=r"name another folder as temp\. Nothing was charged"):
+                study._refuse_too_large(study.plan(["mean(x)"], epsilon=1).prepared_for(study.schema))

@@ -10,6 +10,8 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import disk_usage
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Final, Protocol
 
 from reticent.data.file_kinds import TEXT, bare, kind_of
@@ -64,7 +66,7 @@ class SizeForecast:
     """Forecast from the size of a file: bytes on the disk, rows, seconds of one processor, bytes of memory and of room.
 
     ``kept`` is the least that the engine has to keep of the rows. ``room`` is what the limits allow: memory, and
-    temporary files.
+    temporary files, for which the disk has room where ``full`` is false.
     """
 
     size: int
@@ -73,6 +75,7 @@ class SizeForecast:
     memory: int
     kept: int
     room: int
+    full: bool = False
 
     @property
     def fits(self) -> bool:
@@ -90,9 +93,12 @@ class SizeForecast:
     def refusal(self, spelt: str = "--engine spill={}GB") -> str:
         """Words for rows that do not fit, with what to do."""
         enough = -(-SURE * self.kept // BYTES["GB"])
+        where, instead = "spill allow", f"Raise them: {spelt.format(enough)}"
+        if self.full:
+            where, instead = "the disk of temporary files leave", "Free room there, or name another folder as temp"
         return (
             f"{self.words()} The engine has to keep {told_bytes(self.kept)} of them or more, and [engine] memory and "
-            f"spill allow it {told_bytes(self.room)}. Raise them: {spelt.format(enough)}. Nothing was charged. {ALONE}"
+            f"{where} it {told_bytes(self.room)}. {instead}. Nothing was charged. {ALONE}"
         )
 
     def __repr__(self) -> str:
@@ -134,7 +140,17 @@ def size_forecast(
         seconds = cpu_time.of_release(asked.all_steps, study._file(), columns, rows)
         memory = memory_of_release(asked, schema, rows, stored)
         kept = kept_in_engine(asked, schema, 0 if limits.partitions else rows, stored)
-    return SizeForecast(size, rows, seconds, memory, kept // (SURE if stored else SURE * UNREAD), limits.room)
+    least, room = kept // (SURE if stored else SURE * UNREAD), _room(limits)
+    return SizeForecast(size, rows, seconds, memory, least, room, room < min(limits.room, least))
+
+
+def _room(limits: Limits) -> int:
+    """Bytes that the limits allow and the disk has, in memory and in temporary files together."""
+    try:
+        free = disk_usage(limits.temp or gettempdir()).free
+    except OSError:  # of a folder that is not there, which is refused in other words
+        return limits.room
+    return min(limits.room, limits.memory_bytes + free)
 
 
 def refuse_too_large(study: StudyTerms, asked: PreparedRelease | BroughtRecords, limits: Limits) -> None:
@@ -165,7 +181,7 @@ def is_small(study: StudyTerms, limits: Limits) -> bool:
     found = _size_and_rows(study)
     if found is None:
         return True
-    return most_of(study.schema, found[1]) - STARTED <= SURE * limits.room
+    return most_of(study.schema, found[1]) - STARTED <= SURE * _room(limits)
 
 
 def _size_and_rows(study: StudyTerms) -> tuple[int, int, dict[str, StoredCells]] | None:
