@@ -254,7 +254,7 @@ def apart(one: ReleasedCell, other: ReleasedCell) -> bool:
         return False
     if not (one.answer.apart and other.answer.apart):
         return False
-    here, there = _asked(one.answer.name), _asked(other.answer.name)
+    here, there = question_of(one.answer.name), question_of(other.answer.name)
     if here is None or there is None or here.groups != there.groups or not isinstance(here.groups, str):
         return False
     first, second = dict(one.cell.label), dict(other.cell.label)
@@ -275,7 +275,7 @@ def covariance(one: ReleasedCell, other: ReleasedCell) -> float | None:
         return 0.0
     if one.release != other.release:
         return None
-    here, there = _asked(one.answer.name), _asked(other.answer.name)
+    here, there = question_of(one.answer.name), question_of(other.answer.name)
     if here is None or there is None or here.unit != there.unit or not (first.size and second.size):
         return None
     if here.condition != there.condition:
@@ -292,7 +292,7 @@ def covariance(one: ReleasedCell, other: ReleasedCell) -> float | None:
 
 
 @lru_cache(maxsize=256)
-def _asked(name: str) -> Ask | None:
+def question_of(name: str) -> Ask | None:
     """The question of an answer; None for one of an extension, whose words are not known here."""
     try:
         return parse(name)
@@ -308,7 +308,7 @@ def difference(one: ReleasedCell, other: ReleasedCell) -> Answer:
     found = _linear(
         f"difference({one.name}, {other.name})", f"{one.estimand}, less {other.estimand}", (1.0, -1.0), (one, other)
     )
-    here, there = _asked(one.answer.name), _asked(other.answer.name)
+    here, there = question_of(one.answer.name), question_of(other.answer.name)
     if here is None or there is None or here.statistic.columns == there.statistic.columns:
         return found
     if here.statistic.axis == there.statistic.axis == "share":  # of whatever column, a share has one unit
@@ -496,7 +496,7 @@ def _summands(weights: Sequence[float], parts: Sequence[ReleasedCell]) -> list[t
 
 def _groups_of(part: ReleasedCell) -> list[ReleasedCell]:
     """The cells that a total of counts or sums adds up; the cell itself if it is none."""
-    asked, label = _asked(part.answer.name), part.cell.label
+    asked, label = question_of(part.answer.name), part.cell.label
     if asked is None or not asked.totals or not isinstance(asked.statistic, Count | Sum | Histogram):
         return [part]
     if len(label) == len(part.answer.cells[0].label):

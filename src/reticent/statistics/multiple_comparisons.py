@@ -9,8 +9,9 @@ from itertools import combinations
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import Reply
 from reticent.statistics.answer import P_VALUE, Answer, Cell
-from reticent.statistics.comparison import SLIP, ReleasedCell, covariance, estimate_of, title
+from reticent.statistics.comparison import SLIP, ReleasedCell, covariance, estimate_of, question_of, title
 from reticent.statistics.intervals import LEVEL
+from reticent.statistics.moments.proportion import Proportion
 
 
 def widens(answer: Answer) -> bool:
@@ -44,20 +45,50 @@ def simultaneous(answers: Sequence[Answer], level: float = LEVEL) -> tuple[Answe
     each = level ** (1.0 / max(len(cells), 1))
     note = f"the {len(cells)} intervals hold together with probability {level:g}"
     return tuple(
-        replace(answer, cells=tuple(_wider(cell, each, level) for cell in answer), caveats=(*answer.caveats, note))
+        replace(
+            answer,
+            cells=tuple(_wider(answer, cell, each, level) for cell in answer),
+            caveats=(*answer.caveats, note),
+        )
         for answer in answers
     )
 
 
-def _wider(cell: Cell, each: float, level: float) -> Cell:
+def _is_share(answer: Answer) -> bool:
+    """Tell if an answer is a share, whose interval may be longer on one side."""
+    asked = question_of(answer.name)
+    return asked is not None and isinstance(asked.statistic, Proportion)
+
+
+def _wider(answer: Answer, cell: Cell, each: float, level: float) -> Cell:
+    """A cell of the answer at the level ``each``; the interval of a share is stretched on either side, within [0, 1].
+
+    Parameters
+    ----------
+    answer : Answer
+    cell : Cell
+        One of its cells.
+    each : float
+        Level of its interval.
+    level : float
+        Level of all together.
+
+    Returns
+    -------
+    Cell
+    """
     if not isinstance(cell.outcome, Reply) or cell.error is None:
         return cell
     e, law = cell.outcome.value, cell.error
     radius, usual = law.half_width(each), law.half_width()
     low, high = law.value - radius, law.value + radius
-    if e.low > law.value - usual * (1.0 - SLIP):  # it stands at the least possible value
+    share = _is_share(answer)
+    if share and usual:
+        low = max(e.value - (e.value - e.low) * radius / usual, 0.0)
+        high = min(e.value + (e.high - e.value) * radius / usual, 1.0)
+    elif e.low > law.value - usual * (1.0 - SLIP):  # it stands at the least possible value
         low, high = max(low, e.low), max(high, e.low)
-    if e.high < law.value + usual * (1.0 - SLIP):
+    if not share and e.high < law.value + usual * (1.0 - SLIP):
         low, high = min(low, e.high), min(high, e.high)
     factor = radius / usual if usual else 1.0
     return replace(

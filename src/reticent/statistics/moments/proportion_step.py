@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from reticent.data.query import PresentValues, Query, Tally
 from reticent.mechanisms.geometric import Geometric
@@ -34,12 +34,15 @@ from reticent.statistics.context import (
     summed,
 )
 from reticent.statistics.error_law import ErrorLaw, SampledVariance
-from reticent.statistics.intervals import FEW, NONE, Variances, half_width, normal_half_width, too_few
+from reticent.statistics.intervals import FEW, NONE, half_width, known, normal_half_width, too_few
 from reticent.statistics.moments.proportion import Proportion
 
 if TYPE_CHECKING:
     from reticent.data.query_result import QueryResult
     from reticent.entropy import Entropy
+
+ROUNDS: Final = 4  # of an end; two or three settle it
+NEAR: Final = 1e-3  # an end that moves by less of its distance is settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,20 +128,32 @@ class ProportionStep:
             return NO_REPLY
         raw = chosen / size
         share = min(max(raw, 0.0), 1.0)
-        scales = self._forms(share)[0]
-        sampled = self._squares(size, raw).plausible
-        many = Variances(tuple(self.alike * v for v in sampled.values), sampled.weights)
-        average = sum(v * w for v, w in zip(many.values, many.weights, strict=True))
-        radius = half_width(many, scales) / size
+        average = self.alike * self._squares(size, raw).average
         return Reply(
             Estimate(
                 share,
-                max(raw - radius, 0.0) if raw - radius < 1.0 else 1.0,
-                min(raw + radius, 1.0) if raw + radius > 0.0 else 0.0,
-                half_width(NONE, scales) / size,
+                self._end(share, size, -1.0),
+                self._end(share, size, 1.0),
+                half_width(NONE, self._forms(share)[0]) / size,
                 normal_half_width(average) / size,
             )
         )
+
+    def _end(self, share: float, size: float, side: float) -> float:
+        """The farthest share on one ``side`` (-1 or 1) whose own half-width reaches the released one (Wilson 1927)."""
+        at, square = share, size * size
+        for _ in range(ROUNDS):
+            scales = self._forms(at)[0]
+            noise, sampling = 2.0 * sum(scale * scale for scale in scales), self.alike * size * at * (1.0 - at)
+            times = half_width(known(sampling), scales) ** 2 / (noise + sampling)
+            # (share - at)^2 size^2 = times (noise + alike size at (1 - at)), a quadratic in at
+            drawn = times * self.alike * size
+            middle, whole = share * square + 0.5 * drawn, square + drawn
+            root = math.sqrt(max(middle**2 - whole * (share**2 * square - times * noise), 0.0))
+            before, at = at, min(max((middle + side * root) / whole, 0.0), 1.0)
+            if abs(at - before) <= NEAR * abs(at - share):
+                break
+        return at
 
     def expected(self, people: int) -> ExpectedAccuracy:
         """For a share of one half."""
