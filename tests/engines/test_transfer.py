@@ -86,6 +86,7 @@ def test_plans_tell_what_leaves_the_rows_place(monkeypatch: pytest.MonkeyPatch, 
     asked = ["count", "mean(x)", "median(x)", "iqr(y)", "regress(y ~ x)"]
     assert place not in str(study.plan(asked, epsilon=1, people=20_000))
     monkeypatch.setattr(StudyTerms, "_engine", engine)
+    monkeypatch.setattr(StudyTerms, "_place", "spark:a.b")  # notes are of a source elsewhere
     text = " ".join(str(study.plan(asked, epsilon=1, people=20_000)).split())
     assert f"median(x), iqr(y): {VALUES} leave {place} for this process, which draws the noise." in text
     assert f"regress(y ~ x): {ROWS} leave {place}" in text

@@ -304,7 +304,8 @@ class StudyTerms:
 
     def _transferred(self, brought: Iterable[tuple[str, Sequence[Query] | None]]) -> tuple[str, ...]:
         """Notes of a plan on cells that leave the database or the cluster: those of queries, else of whole rows."""
-        if self._engine == "duckdb":
+        elsewhere = in_database(self._place) or self.spec.engine == "spark"
+        if not elsewhere and not type(self._rows).__module__.startswith("pyspark."):
             return ()
         from reticent.study.transfer import notes
 
