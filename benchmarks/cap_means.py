@@ -1,6 +1,6 @@
 """Errors of a mean under a privately chosen cap on rows, beside the best candidate, found by looking at the table.
 
-    python benchmarks/cap_means.py
+    python benchmarks/cap_means.py [--answers 1]
 
 The error is about the mean of all rows, each moved into the bounds: rows that a cap leaves out count as error, and so
 do noise and the choice of rows. The noise is that of the plan, for the rows that are kept. The law of the choice is
@@ -9,6 +9,7 @@ exact. The best candidate pays nothing for the choice; both pay 1/20 for the sha
 
 from __future__ import annotations
 
+import argparse
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,7 +23,7 @@ from reticent.data.caps import CEILING, SHARE, CapLadder
 from reticent.data.schema import Person, Schema, real
 from reticent.statistics.context import Setting
 from reticent.statistics.counts.cap_choice import prepare as choice_of
-from reticent.statistics.counts.cap_choice import weights
+from reticent.statistics.counts.cap_choice import times_of, weights
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
 from reticent.study.allocation import CAVEAT_SHARE
@@ -81,18 +82,23 @@ def noise(cap: int, sizes: NDArray[np.int64], bounds: tuple[float, float], epsil
     return math.inf if found is None else found / AT_95
 
 
-def ratio(table: Table, epsilon: Fraction, rng: np.random.Generator) -> tuple[int, float, int, float, float]:
-    """Best candidate, its error, the median cap drawn, the error of replies over that of the best, and P(reply)."""
+def ratio(
+    table: Table, epsilon: Fraction, rng: np.random.Generator, answers: int
+) -> tuple[int, float, int, float, float]:
+    """Best candidate, its error, the median cap drawn, the error of replies over that of the best, and P(reply).
+
+    They are those of one of so many means that share the loss.
+    """
     _, owner, values, bounds = table
     values, sizes, rungs = np.clip(values, *bounds), np.bincount(owner), CapLadder().rungs
     missed = np.array([((kept_means(owner, values, cap, rng) - values.mean()) ** 2).mean() for cap in rungs])
-    paid = epsilon * (1 - CAVEAT_SHARE)
+    paid = epsilon * (1 - CAVEAT_SHARE) / answers
     best = missed + np.array([noise(cap, sizes, bounds, paid) for cap in rungs]) ** 2
     chosen = missed + np.array([noise(cap, sizes, bounds, paid * (1 - SHARE)) for cap in rungs]) ** 2
     person = Person("add_remove", "who", CEILING, ladder=CapLadder())
-    made = choice_of(Setting(Schema({"x": real(0, 1)}, person), None), epsilon * SHARE)
+    made = choice_of(Setting(Schema({"x": real(0, 1)}, person), None), epsilon * SHARE, times_of(0, answers))
     above = [int((sizes > rung).sum()) for rung in (0, *rungs[:-1])]
-    logs = np.array([math.log(weight) for weight in weights(rungs)])
+    logs = np.array([math.log(weight) for weight in weights(rungs, made.times)])
     logs -= float(made.mechanism.rate) * np.array(made.scores(above))
     chances = np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()
     middle = rungs[int(np.searchsorted(np.cumsum(chances), 0.5))]
@@ -104,12 +110,14 @@ def ratio(table: Table, epsilon: Fraction, rng: np.random.Generator) -> tuple[in
 
 
 def main() -> None:
-    rng = np.random.default_rng(18)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--answers", type=int, default=1)
+    answers, rng = parser.parse_args().answers, np.random.default_rng(18)
     print("| values | ε | best cap | its error | median cap chosen | error, as a multiple | P(reply) |")
     print("|---" + "|--:" * 6 + "|")
     for table in tables(rng):
         for epsilon in (Fraction(1, 10), Fraction(1)):
-            cap, least, middle, times, likely = ratio(table, epsilon, rng)
+            cap, least, middle, times, likely = ratio(table, epsilon, rng, answers)
             row = (table[0], f"{float(epsilon):g}", cap, f"{least:.3g}", middle, f"{times:.2f}", f"{likely:.3f}")
             print("| " + " | ".join(map(str, row)) + " |", flush=True)
 

@@ -1,6 +1,6 @@
 """Errors of a count under a privately chosen cap on rows, beside the best fixed cap and R2T (Dong et al. 2022).
 
-    python benchmarks/caps.py [--draws 20000]
+    python benchmarks/caps.py [--draws 20000] [--answers 1]
 
 Every figure is a multiple of the error of the best fixed cap, which is found by looking at the table. The law of the
 choice is listed exactly, so its root mean squared error has no simulation error; 90 % errors and R2T are of --draws
@@ -24,7 +24,7 @@ from reticent.data.caps import CEILING, SHARE, CapLadder
 from reticent.data.schema import Person, Schema, integer
 from reticent.privacy.adjacency import Kind
 from reticent.statistics.context import Setting
-from reticent.statistics.counts.cap_choice import prepare, weights
+from reticent.statistics.counts.cap_choice import prepare, times_of, weights
 from reticent.study.allocation import CAVEAT_SHARE
 
 Sizes = NDArray[np.int64]  # rows of each person
@@ -79,12 +79,12 @@ def r2t(sizes: Sizes, epsilon: float, draws: int, rng: np.random.Generator) -> R
     return np.asarray(np.maximum(run.max(axis=1), 0) - sizes.sum())
 
 
-def ratios(sizes: Sizes, epsilon: float, draws: int, rng: np.random.Generator) -> Reals:
+def ratios(sizes: Sizes, epsilon: float, draws: int, rng: np.random.Generator, answers: int) -> Reals:
     """Best cap and its error; rms and 90 % error by either neighbours, then those of R2T, as multiples of the best."""
     rungs = np.array(CapLadder().rungs)
     lost, lost_at = cut(sizes, FIXED), cut(sizes, rungs)
     above = [int((sizes > rung).sum()) for rung in (0, *rungs[:-1])]
-    paid = epsilon * (1 - float(CAVEAT_SHARE))
+    paid = epsilon * (1 - float(CAVEAT_SHARE)) / answers
     errors = squared(lost, FIXED, paid)
     best = int(errors.argmin())
     least = math.sqrt(errors[best])
@@ -94,8 +94,10 @@ def ratios(sizes: Sizes, epsilon: float, draws: int, rng: np.random.Generator) -
     found = [float(FIXED[best]), least]
     for kind in KINDS:
         person = Person(kind, "who", CEILING, ladder=CapLadder())
-        made = prepare(Setting(Schema({"x": integer(0, 1)}, person), None), Fraction(str(epsilon)) * SHARE)
-        priors = np.array([math.log(weight) for weight in weights(made.ladder.rungs)])
+        made = prepare(
+            Setting(Schema({"x": integer(0, 1)}, person), None), Fraction(str(epsilon)) * SHARE, times_of(answers, 0)
+        )
+        priors = np.array([math.log(weight) for weight in weights(made.ladder.rungs, made.times)])
         logs = priors - float(made.mechanism.rate) * np.array(made.scores(above))
         chances = np.exp(logs - logs.max())
         chances /= chances.sum()
@@ -105,21 +107,23 @@ def ratios(sizes: Sizes, epsilon: float, draws: int, rng: np.random.Generator) -
             math.sqrt(float((chances * squared(lost_at, rungs, left)).sum())) / least,
             nine_tenths(rng.laplace(size=draws) * rungs[places] / left - lost_at[places]) / tenth,
         ]
-    race = r2t(sizes, epsilon, draws, rng)
+    race = r2t(sizes, epsilon / answers, draws, rng)
     return np.array([*found, math.sqrt(float((race**2).mean())) / least, nine_tenths(race) / tenth])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=20_000)
-    draws, rng = parser.parse_args().draws, np.random.default_rng(18)
+    parser.add_argument("--answers", type=int, default=1)
+    asked, rng = parser.parse_args(), np.random.default_rng(18)
+    draws = asked.draws
     heads = ["rows per person", "ε", "best cap", "its error"]
     heads += [*(f"{kind} {of}" for kind in KINDS for of in ("rms", "90 %")), "R2T rms", "R2T 90 %"]
     print("| " + " | ".join(heads) + " |")
     print("|---" + "|--:" * (len(heads) - 1) + "|")
     for name, several, epsilons in tables(rng):
         for epsilon in epsilons:
-            each = np.array([ratios(sizes, epsilon, draws, rng) for sizes in several])
+            each = np.array([ratios(sizes, epsilon, draws, rng, asked.answers) for sizes in several])
             shown = np.sqrt((each[:, 2:] ** 2).mean(axis=0))
             low, high = each[:, :2].min(axis=0), each[:, :2].max(axis=0)
             ends = [f"{a:,.0f}" if a == b else f"{a:,.0f} to {b:,.0f}" for a, b in zip(low, high, strict=True)]

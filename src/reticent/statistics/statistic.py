@@ -90,6 +90,8 @@ class Statistic(ABC):
         True if what spends a delta spends it in a release in rho, too.
     counts_rows : bool
         True if a cap on rows per person can change what is estimated.
+    adds_up : bool
+        True if each row that a cap cuts is missing in the answer: a number of rows, or a sum.
     may_be_public : bool
         True if it costs nothing where the number of people is public and nothing hides who counts.
     axis : str
@@ -111,6 +113,7 @@ class Statistic(ABC):
     has_delta: ClassVar[bool] = False
     delta_in_rho: ClassVar[bool] = True
     counts_rows: ClassVar[bool] = True
+    adds_up: ClassVar[bool] = False
     may_be_public: ClassVar[bool] = False
     axis: ClassVar[str] = ""
     takes_dates: ClassVar[bool] = False

@@ -90,7 +90,11 @@ def settle_capped(
     if not any(caveat_is_due(item, schema) for item in asked):
         return settle(asked, within, schema, units, currency, known, extensions)
     setting = Setting(schema, units)
-    choice, rest = shared_out(asked, within, person.ladder.share, lambda epsilon: cap_choice.prepare(setting, epsilon))
+    of_rows = [item.statistic.adds_up for item in asked if item.counts_rows]
+    times = cap_choice.times_of(sum(of_rows), len(of_rows) - sum(of_rows))
+    choice, rest = shared_out(
+        asked, within, person.ladder.share, lambda epsilon: cap_choice.prepare(setting, epsilon, times)
+    )
     each = []
     for cap in person.ladder.rungs:
         view = replace(schema, person=person.capped_at(cap))

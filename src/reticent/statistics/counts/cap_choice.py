@@ -1,9 +1,10 @@
 """The cap on rows of a person, chosen privately among public candidates by counts of persons above each.
 
-With a larger cap fewer rows are cut, and noise is larger in proportion. So a candidate c weighs c^(-11/4), and loses by
-persons with more than c rows. A little is won by persons with no more than c who have more than the candidate before:
-many of them and none above are a hard maximum. All scores of neighbours move within ``PARTS`` of each other. Law,
-proof and the error it aims at: docs/proofs/caps.md.
+With a larger cap fewer rows are cut, and noise is larger in proportion. So a candidate c weighs c^(-11 k / 4), and
+loses by persons with more than c rows. k is 1 for one count, and rises with the root of the number of answers that
+share the loss. A mean counts as four: a row that is cut is not missing in it. A little is won by persons with no more
+than c who have more than the candidate before: many of them and none above are a hard maximum. All scores of
+neighbours move within ``PARTS`` of each other. Law, proof and the error it aims at: docs/proofs/caps.md.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ PARTS: Final = 12  # of a score: 1 for those between two candidates, 1 more if r
 MOST: Final = 8  # log-odds that those between two candidates are worth at most
 FALL: Final = Fraction(11, 4)  # the power of its size by which a candidate weighs less
 FINE: Final = 256  # the weight of the largest candidate is that power of it
+IN_A_MEAN: Final = 4  # counts that a mean, a share or a quantile stands for, of which a cut row is not missing
+STEEPEST: Final = 16  # times the power, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,7 @@ class CapChoiceStep:
     ladder: CapLadder
     mechanism: Exponential
     setting: Setting
+    times: int = 1
     estimand: str = "the cap on rows of a person with the least estimated error of a count, cut rows and noise together"
 
     @property
@@ -64,7 +68,7 @@ class CapChoiceStep:
     @property
     def worth(self) -> float:
         """Persons by which fewer must be above a candidate for it to be as likely as one half as large."""
-        return worth(self.mechanism)
+        return self.times * worth(self.mechanism)
 
     def scores(self, above: Sequence[int]) -> tuple[int, ...]:
         """The score of each rung: by all persons, then those above each rung but the last."""
@@ -78,7 +82,7 @@ class CapChoiceStep:
     def choose(self, results: Sequence[QueryResult], entropy: Entropy) -> int:
         """The place of the cap drawn."""
         ((above,),) = (result.vectors for result in results)
-        return drawn(self.mechanism, self.scores(above), self.ladder.rungs, entropy)
+        return drawn(self.mechanism, self.scores(above), self.ladder.rungs, entropy, self.times)
 
     def told(self, place: int) -> str:
         """The note of a release at the cap drawn."""
@@ -141,14 +145,23 @@ def worth(mechanism: Exponential) -> float:
     return float(FALL) * math.log(2) / float(_above(mechanism) * mechanism.rate)
 
 
-def weights(sizes: Sequence[int] | Sequence[Fraction]) -> tuple[int, ...]:
+def times_of(counts: int, others: int) -> int:
+    """Times the power by which a candidate weighs less, for answers that count rows or add them up, and for others."""
+    return min(max(round(math.sqrt(counts + IN_A_MEAN * others)), 1), STEEPEST)
+
+
+def weights(sizes: Sequence[int] | Sequence[Fraction], times: int = 1) -> tuple[int, ...]:
     """The public weight of each candidate: the larger, the less. It is an exact integer on every machine."""
-    powers = ((Fraction(FINE * sizes[-1]) / size) ** FALL.numerator for size in sizes)
+    powers = ((Fraction(FINE * sizes[-1]) / size) ** (FALL.numerator * times) for size in sizes)
     return tuple(math.isqrt(math.isqrt(math.floor(power))) for power in powers)  # the floor of the fourth root
 
 
 def drawn(
-    mechanism: Exponential, scored: Sequence[int], sizes: Sequence[int] | Sequence[Fraction], entropy: Entropy
+    mechanism: Exponential,
+    scored: Sequence[int],
+    sizes: Sequence[int] | Sequence[Fraction],
+    entropy: Entropy,
+    times: int = 1,
 ) -> int:
     """The place of a candidate by its score, weighing less beforehand the larger it is.
 
@@ -162,18 +175,33 @@ def drawn(
         Public sizes of the candidates, rising.
     entropy : Entropy
         Source of the noise.
+    times : int
+        Times the power by which larger ones weigh less.
 
     Returns
     -------
     int
         Place of the candidate.
     """
-    found = Candidates(np.array(scored, dtype=np.int64), np.array(weights(sizes), dtype=object))
+    found = Candidates(np.array(scored, dtype=np.int64), np.array(weights(sizes, times), dtype=object))
     return int(gate.choose(mechanism, found, np.arange(len(scored) + 1), entropy))
 
 
-def prepare(setting: Setting, epsilon: Fraction) -> CapChoiceStep:
+def prepare(setting: Setting, epsilon: Fraction, times: int = 1) -> CapChoiceStep:
     """The choice of the cap of a person, for exactly ``epsilon``.
+
+    Parameters
+    ----------
+    setting : Setting
+        Public circumstances of the release.
+    epsilon : Fraction
+        Loss of the choice.
+    times : int
+        Times the power by which a larger cap weighs less (``times_of``).
+
+    Returns
+    -------
+    CapChoiceStep
 
     Raises
     ------
@@ -183,4 +211,4 @@ def prepare(setting: Setting, epsilon: Fraction) -> CapChoiceStep:
     person = setting.schema.person
     if person.ladder is None or person.column is None:
         raise QuestionError(f'{NAME}: say rows = {{ at_most = "auto" }} and a person column. Nothing was charged.')
-    return CapChoiceStep(person.ladder, of_spread(1, setting, epsilon), setting)
+    return CapChoiceStep(person.ladder, of_spread(1, setting, epsilon), setting, times)

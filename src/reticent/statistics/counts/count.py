@@ -29,6 +29,7 @@ class Count(Statistic):
     """
 
     verb: ClassVar[str] = "count"
+    adds_up: ClassVar[bool] = True
     axis: ClassVar[str] = "rows"
     declines: ClassVar[str] = ""
     may_be_public: ClassVar[bool] = True

@@ -32,6 +32,7 @@ class Histogram(OfColumn):
     """
 
     verb: ClassVar[str] = "histogram"
+    adds_up: ClassVar[bool] = True
     takes_dates: ClassVar[bool] = True
     declines: ClassVar[str] = ""
     synonyms: ClassVar[tuple[str, ...]] = ("hist",)

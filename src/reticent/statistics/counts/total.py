@@ -31,6 +31,7 @@ class Sum(OfColumn):
     """
 
     verb: ClassVar[str] = "sum"
+    adds_up: ClassVar[bool] = True
     declines: ClassVar[str] = ""
     synonyms: ClassVar[tuple[str, ...]] = ("total",)
     has_delta: ClassVar[bool] = True
