@@ -214,7 +214,7 @@ def test_plan_and_answer_state_the_reach() -> None:
         delta="1e-5",
     )
     plan = study.plan(["scale(x)"], epsilon=2, delta="1e-6", people=6_000)
-    said = "the unit follows a magnitude that is bought; reads values of up to 8.7e+99 in size"
+    said = "the unit follows a magnitude that is bought; reads values of up to 8.7 × 10⁹⁹ in size"
     assert said in plan.lines[0].expected.note
     answer = study.release(["scale(x)"], epsilon=2, delta="1e-6")["scale(x)"]
     assert any("the unit follows its magnitude, which is bought first" in text for text in answer.caveats)

@@ -203,7 +203,7 @@ def test_a_share_that_nobody_named_is_named_by_its_answer(declared: Column, valu
     plain = Setting(Schema({"g": declared, "h": category(["a", "b"])}, Person("add_remove")), None)
     share = prepare(parse("proportion(g)"), plain, Fraction(1))
     assert share.name == f"proportion(g, value={value})"
-    assert f"of g = {value} among" in share.estimand
+    assert share.estimand == f"population share of g = {value}"
     assert parse(share.name).name == share.name
     compared = prepare(parse("test(g ~ h, kind=proportions)"), plain, Fraction(1))
     assert compared.name == f"test(g ~ h, kind=proportions, value={value})"
