@@ -77,7 +77,7 @@ import pytest
 import reticent as rt
 from reticent.conformance.diffs import alike
 from reticent.conformance.plan_audit import audit
-from reticent.data import query_compiler, source
+from reticent.data import query_compiler, query_expressions, source
 from reticent.data.engines import row_choice
 from reticent.data.engines.row_choice import RowChoice
 from reticent.data.query import Query, Total, stability
@@ -302,7 +302,7 @@ def far_values_are_alike(column: Column) -> bool:
 def test_a_value_beyond_the_bounds_may_be_any_value(broken: pytest.MonkeyPatch) -> None:
     assert far_values_are_alike(real(0, 10))
     assert far_values_are_alike(integer(0, 10))
-    broken.setattr(query_compiler, "clamp", lambda x, low, high: x)
+    broken.setattr(query_expressions, "clamp", lambda x, low, high: x)
     assert not far_values_are_alike(real(0, 10))
     assert not far_values_are_alike(integer(0, 10))
 

@@ -32,7 +32,7 @@ from reticent.conformance.reader_replay import engine
 from reticent.conformance.replay import STYLES, Finding, QueryRunner, Replayer, RunComparison, Tape, replay
 from reticent.conformance.schemas import random_plan, random_schema
 from reticent.data import query as asked_of
-from reticent.data import query_compiler, source
+from reticent.data import query_compiler, query_expressions, source
 from reticent.data.candidates import cells_of
 from reticent.data.engines import casts, row_choice
 from reticent.data.engines.row_choice import RowChoice
@@ -352,13 +352,13 @@ def test_the_plans_below_are_sound_as_they_are() -> None:
 
 @pytest.mark.wide
 def test_a_forgotten_clip_is_found(broken: pytest.MonkeyPatch) -> None:
-    broken.setattr(query_compiler, "clamp", lambda x, low, high: x)
+    broken.setattr(query_expressions, "clamp", lambda x, low, high: x)
     assert kinds(["mean(x)"]) & {"sensitivity", "exception"}
 
 
 @pytest.mark.wide
 def test_a_forgotten_clip_of_totals_is_found(broken: pytest.MonkeyPatch) -> None:
-    broken.setattr(query_compiler, "_within", lambda x, low, high: x)
+    broken.setattr(query_expressions, "_within", lambda x, low, high: x)
     assert "sensitivity" in kinds(["sum(k)"])
 
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import ibis
 import numpy as np
 
+from reticent.data.engines.casts import clamp, double
 from reticent.data.engines.exponents import exponents
-from reticent.data.engines.numbers import clamp, double
 from reticent.data.engines.postgres_dialect import POSTGRES
 
 ROWS = ibis.table({"place": "int64", "x": "float64", "n": "int64"}, name="t")

@@ -11,7 +11,7 @@ import ibis
 import ibis.expr.operations as ops
 import pytest
 
-from reticent.data import query_compiler
+from reticent.data import query_compiler, query_expressions
 from reticent.data.columns import Storage
 from reticent.data.engines.duckdb import DUCKDB
 from reticent.data.engines.row_choice import RowChoice
@@ -76,17 +76,20 @@ def expressions() -> Iterator[Any]:
         choice = RowChoice(schema, used, few=1, totals=tuple(enumerate(groups)))
         yield from kept(choice, groups)
         for query in queries():
-            yield query_compiler.aggregate(query, choice)
+            together = query_compiler.goes_together(query, schema)
+            yield (
+                query_expressions.together([query], choice) if together else query_expressions.aggregate(query, choice)
+            )
     schema = Schema({}, Person("add_remove", "who", rows=3), texts={"t": Text(5)})
     shares = KeyShares((7, 4), ((9, 5, 3), (14, 6, 2)))
     holders = (KeyHolders("t", 3), KeyHolders("t", 1), KeyHolders("t", 2, True), KeyHolders("t", 2, True, shares))
     for query in holders:
         yield query_compiler.cells(schema, ["t"], {"t": "text", "who": "text"})
         yield query_compiler.typed_rows(schema, ["t"])
-        yield query_compiler.aggregate(query, RowChoice(schema, ("t",)))
-    for asked in get_args(query_compiler.Scan):
+        yield query_expressions.aggregate(query, RowChoice(schema, ("t",)))
+    for asked in get_args(query_expressions.Scan):
         for unit in (Fraction(1, 4), Fraction(3, 7)):
-            yield query_compiler.scan(asked, "values_kept", unit, of_group=True)
+            yield query_expressions.scan(asked, "values_kept", unit, of_group=True)
 
 
 def kept(choice: RowChoice, groups: Sequence[Keys]) -> Iterator[Any]:

@@ -358,13 +358,6 @@ def test_settings_of_the_session_change_nothing_and_the_self_test_is_made_again(
     assert shown(opened.run(asked(), SECRET)) == expected(schema, rows, asked())
 
 
-def forget_texts() -> None:
-    """Drop the texts that are kept."""
-    for kept in vars(query_compiler).values():
-        if hasattr(kept, "cache_clear"):
-            kept.cache_clear()
-
-
 @needs_spark
 @pytest.mark.wide
 @pytest.mark.parametrize("fault", ["strip", "order"])
@@ -381,13 +374,13 @@ def test_an_engine_that_computes_otherwise_is_refused_before_the_charge(
         return text.replace("20090a0d0b0c", "200976660d0a")
 
     monkeypatch.setattr(SparkDialect, "write", wrong)
-    forget_texts()
+    query_compiler.forget()
     session = spark.newSession()
     try:
         with pytest.raises(Refusal, match="Spark, pyspark"):
             check_engine(table(frame(session, {"x": [1.0]}), Schema({"x": real()}, Person("add_remove"))))
     finally:
-        forget_texts()
+        query_compiler.forget()
 
 
 @needs_spark

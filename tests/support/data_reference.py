@@ -1,8 +1,8 @@
 """An independent evaluator of queries: loops over rows, dicts, ints and Fractions; no engine, no arrays.
 
-It follows the words of ``data/query.py`` and the module docstring of ``data/query_compiler.py``, and shares with them
-nothing but the frozen dataclasses. Where an average is a double, it is the same two roundings: of the exact sum, of
-the quotient.
+It follows the words of ``data/query.py`` and the module docstrings of ``data/query_compiler.py`` and
+``data/query_expressions.py``, and shares with them nothing but the frozen dataclasses. Where an average is a double, it
+is the same two roundings: of the exact sum, of the quotient.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ from reticent.data.schema import Schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from reticent.data.query_compiler import Scan
+    from reticent.data.query_expressions import Scan
 
 
 LONG: Final = 1 << 18  # rows of a table from which on a sample of its values is taken
@@ -349,7 +349,8 @@ class ResultReader:
     def _each_value(self, query: Ranks) -> str:
         """The statement of each value where most of a sample differ; else empty."""
         from reticent.data import sorted_cells
-        from reticent.data.query_compiler import scan_text, statements
+        from reticent.data.query_compiler import statements
+        from reticent.data.query_expressions import scan_text
 
         if not sorted_cells.may_be_long(query):
             return ""
@@ -535,7 +536,7 @@ class EngineColumn:
         return total, up_to, below
 
     def _text(self, asked: Scan, *numbers: float | int) -> str:
-        from reticent.data.query_compiler import scan_text
+        from reticent.data.query_expressions import scan_text
 
         return scan_text(asked, self.table, self.unit, self.place, self.dialect, *numbers)
 

@@ -480,6 +480,11 @@ def needed(schema: Schema, used: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in schema.cells if name in found)
 
 
+def read_columns(schema: Schema, used: Sequence[str]) -> tuple[str, ...]:
+    """The columns of the source that are read for those used: themselves, and what computed ones are made of."""
+    return tuple(name for name in needed(schema, used) if name not in schema.computed and not schema.table_of(name))
+
+
 def flat(schema: Schema) -> Schema:
     """The schema of the joined rows as one table: what made-up rows are drawn from."""
     return replace(schema, tables={}) if schema.tables else schema

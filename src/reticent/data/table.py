@@ -36,10 +36,7 @@ from reticent.data.engines.engine import (
     join_keys,
 )
 from reticent.data.format import Limits
-from reticent.data.order_statistics import (
-    Needs,
-    RunLength,
-)
+from reticent.data.order_statistics import Needs, RunLength
 from reticent.data.query import (
     CappedPersons,
     DistinctPersons,
@@ -68,6 +65,7 @@ from reticent.data.schema import (
     flat,
     grid_by_width,
     grid_whole,
+    read_columns,
     unfiltered,
 )
 from reticent.data.source import Source, engine_of, open_source, with_numbers
@@ -332,9 +330,7 @@ class Table:
 
     def _adopted(self, source: Source, view: Schema, used: Sequence[str]) -> Adopted:
         """The rows that are read, under their plain names: a stream, or a selection where the engine has them."""
-        from reticent.data import query_compiler
-
-        names, used = Names(view, used), query_compiler.read_columns(view, used)
+        names, used = Names(view, used), read_columns(view, used)
         person, keys = view.person_here, join_keys(view)
         columns = [*used, *([person] if person is not None else []), *keys]
         inside = [*(names[name] for name in used), *(["who"] if person is not None else []), *keys.values()]

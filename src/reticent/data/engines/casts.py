@@ -4,10 +4,15 @@ A number is read to the nearest double, in the format that the study declares. T
 everything listed as ``na`` are missing. +-inf stays and falls on the nearer bound. An integer column keeps whole values
 only ("12.0" is 12, "12.5" is missing). A category becomes the canonical text of its key, or missing if the key is not
 listed. No cell makes a cast fail: an error would be about a row.
+
+A date or time becomes the integer of its calendar. Text that the calendar's pattern takes is put in ISO order and cast;
+30 February becomes null there. Seconds of a typed source are taken as they stand, or are converted from UTC to the
+declared zone. Far dates are moved into the years 1 to 9999 first.
 """
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Mapping
 from functools import reduce
@@ -15,13 +20,12 @@ from typing import Any, Final, TypeAlias, assert_never
 
 import ibis
 
-from reticent.calendar import Calendar
+from reticent.calendar import FIRST, LAST, MONTHS, Calendar, seconds
 from reticent.data.columns import Storage
-from reticent.data.engines.numbers import clamp as clamp
-from reticent.data.engines.numbers import double as double
 from reticent.data.expression_tree import key_text as key_text
 from reticent.data.format import PLAIN, Format
 from reticent.data.schema import EXACT_DOUBLE, Category, Column, Integer, Real, Text
+from reticent.errors import PublicParameterError
 
 DTYPES: Final[Mapping[Storage, str]] = {
     "text": "string",
@@ -36,6 +40,39 @@ WHOLE: Final = re.compile("0|-?[1-9][0-9]*")  # as an engine writes whole number
 Expr: TypeAlias = Any  # Ibis is not typed; expressions never leave ``plan`` but as SQL text
 # control characters, ends of lines and paragraphs, and marks that turn the direction of writing
 UNFIT: Final = r"[[:cntrl:]\x{80}-\x{9f}\x{61c}\x{200e}\x{200f}\x{2028}-\x{202e}\x{2066}-\x{2069}]"
+
+
+@ibis.udf.scalar.builtin(name="timezone", signature=(("string", "timestamp"), "timestamp('UTC')"))  # type: ignore[untyped-decorator]
+def _instant(zone: str, wall: Any) -> Any:
+    """The instant at which clocks of a zone show a time."""
+
+
+@ibis.udf.scalar.builtin(name="timezone", signature=(("string", "timestamp('UTC')"), "timestamp"))  # type: ignore[untyped-decorator]
+def _wall(zone: str, instant: Any) -> Any:
+    """The time that clocks of a zone show at an instant."""
+
+
+def double(value: float) -> Expr:
+    """A double literal, written as text so that no engine reads it as a rounded decimal."""
+    return ibis.literal(repr(float(value)), "string").cast("float64")
+
+
+def clamp(x: Expr, low: float, high: float) -> Expr:
+    """``x`` moved into [low, high]; null stays null. Only comparisons, so infinities are safe.
+
+    Parameters
+    ----------
+    x : Expr
+        Double.
+    low, high : float
+        Ends of the range.
+
+    Returns
+    -------
+    Expr
+        Double in [low, high], or null.
+    """
+    return ibis.cases((x < double(low), double(low)), (x > double(high), double(high)), else_=x)
 
 
 def number(column: Expr, storage: Storage, form: Format = PLAIN) -> Expr:
@@ -123,9 +160,7 @@ def parsed(raw: Expr, storage: Storage, column: Column | Text, form: Format) -> 
     """
     match column:
         case Integer(calendar=Calendar() as calendar):
-            from reticent.data.engines import moments
-
-            return moments.cell(raw, known_text(raw, storage, form), storage, calendar, form)
+            return moment(raw, known_text(raw, storage, form), storage, calendar, form)
         case Real() | Integer():
             return _known_number(number(raw, storage, form), form)
         case Category(among=(bool(), *_)):
@@ -137,6 +172,108 @@ def parsed(raw: Expr, storage: Storage, column: Column | Text, form: Format) -> 
             return known_text(raw, storage, form)
         case _:
             assert_never(column)
+
+
+def moment(raw: Expr, text: Expr, storage: Storage, calendar: Calendar, form: Format) -> Expr:
+    """The integer of a cell as a double, or null.
+
+    Parameters
+    ----------
+    raw : Expr
+        The cell as the source stores it.
+    text : Expr
+        The cell as text, null where ``na`` lists it.
+    storage : Storage
+        Storage of the column.
+    calendar : Calendar
+        Step and zone of the column.
+    form : Format
+        Notation of missing cells.
+
+    Returns
+    -------
+    Expr
+        Steps since 1 January 1970 as a double, or null.
+    """
+    match storage:
+        case "seconds":
+            found = _listed_date(raw.cast("float64"), form)
+        case "instants":
+            found = _listed_date(_local(raw.cast("float64"), calendar.zone), form)
+        case _:
+            found = _read_moment(text, calendar)
+    return (found / double(calendar.step)).floor().cast("float64")
+
+
+def _listed_date(found: Expr, form: Format) -> Expr:
+    """Seconds, or null where ``na`` lists their date."""
+    absent = []
+    for word in form.na:
+        try:
+            absent.append(float(seconds(word)[0]))
+        except PublicParameterError:
+            continue
+    return ibis.ifelse(found.isin([double(one) for one in absent]), ibis.null("float64"), found) if absent else found
+
+
+def _read_moment(text: Expr, calendar: Calendar) -> Expr:
+    """Seconds of a cell that is text."""
+    pattern = calendar.pattern
+    text = ibis.ifelse(text.re_search(pattern), text, ibis.null("string"))
+    parts = {name: text.re_extract(pattern, nth) for nth, name in enumerate(calendar.order, start=1)}
+    parts = {name: ibis.ifelse(part == "", "0", part) for name, part in parts.items()}
+    day = _year(parts, calendar.century) + "-" + _month(parts) + "-" + parts["%d"]
+    time = [_hour(parts), *(parts.get(name, ibis.literal("0")) for name in ("%M", "%S"))]
+    wall = (day + " " + time[0] + ":" + time[1] + ":" + time[2]).try_cast("timestamp")
+    found = seconds_of(wall)
+    if not calendar.zone or calendar.format:
+        return found
+    offset = text.re_extract(pattern, len(parts) + 1)
+    digits = ibis.ifelse((offset == "") | (offset == "Z"), "+0000", offset.replace(":", ""))
+    minutes = digits.substr(1, 2).cast("float64") * double(60) + digits.substr(3, 2).cast("float64")
+    east = ibis.ifelse(digits.substr(0, 1) == "-", double(60), double(-60)) * minutes
+    return ibis.ifelse(offset == "", found, _local(found + east, calendar.zone))
+
+
+def _year(parts: Mapping[str, Expr], century: int) -> Expr:
+    """Four digits of the year; of two, those that lie in the hundred years from ``century`` on."""
+    if "%y" not in parts:
+        return parts["%Y"]
+    first, rest = divmod(century, 100)
+    return ibis.ifelse(parts["%y"] >= f"{rest:02}", f"{first:02}", f"{first + 1:02}") + parts["%y"]
+
+
+def _month(parts: Mapping[str, Expr]) -> Expr:
+    """The digits of the month, of its English name too."""
+    if "%m" in parts:
+        return parts["%m"]
+    name = parts.get("%b", parts.get("%B")).substr(0, 3).lower()
+    return ibis.cases(*((name == month[:3].lower(), f"{nth:02}") for nth, month in enumerate(MONTHS, 1)), else_="0")
+
+
+def _hour(parts: Mapping[str, Expr]) -> Expr:
+    """The hour of the day; of AM and PM, 12 AM is 0 and 12 PM is 12."""
+    if "%I" not in parts:
+        return parts.get("%H", ibis.literal("0"))
+    hour, late = parts["%I"], parts["%p"].lower() == "pm"
+    named = ((hour.isin([str(nth), f"{nth:02}"]), nth % 12) for nth in range(1, 13))
+    return ibis.cases(*((found, ibis.ifelse(late, f"{nth + 12}", f"{nth:02}")) for found, nth in named), else_="0")
+
+
+def _local(utc: Expr, zone: str) -> Expr:
+    """Seconds on the clocks of a zone."""
+    return seconds_of(_wall(zone, _instant("UTC", timestamp(utc))))
+
+
+def timestamp(found: Expr) -> Expr:
+    """The timestamp of seconds since 1970, within the years 1 to 9999."""
+    inside = clamp(found, float(FIRST), float(LAST))
+    return ibis.literal(datetime.datetime(1970, 1, 1), "timestamp") + inside.floor().cast("int64").as_interval("s")
+
+
+def seconds_of(moment: Expr) -> Expr:
+    """Seconds of a timestamp since 1970, as a double."""
+    return moment.epoch_seconds().cast("float64")
 
 
 def known_text(raw: Expr, storage: Storage, form: Format) -> Expr:

@@ -18,8 +18,7 @@ import ibis
 
 from reticent.calendar import DATE_PARTS, SPANS
 from reticent.data.engines import moments
-from reticent.data.engines.casts import whole_text
-from reticent.data.engines.numbers import clamp, double
+from reticent.data.engines.casts import clamp, double, whole_text
 from reticent.data.expression import OPERATIONS, Cell, kind_of, type_of
 from reticent.data.expression_tree import DateLiteral, KeyLiteral, NumberLiteral, Tree, key_text
 from reticent.data.expression_types import Dates, Labels, Numbers, Spans, Truth, Type, cross_text, cut_labels

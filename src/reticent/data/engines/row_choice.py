@@ -28,9 +28,8 @@ import ibis
 import numpy as np
 
 from reticent.data.columns import numbers, texts
-from reticent.data.engines.casts import key_text, with_stand_in
+from reticent.data.engines.casts import clamp, double, key_text, with_stand_in
 from reticent.data.engines.engine import Names
-from reticent.data.engines.numbers import clamp, double
 from reticent.data.query import Keys, Of, groups_of_all, groups_of_kept
 from reticent.data.schema import EXACT_DOUBLE, Category, Integer, Schema, Text
 
