@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import attrs
@@ -15,7 +16,7 @@ from reticent.mechanisms.registry import axiom_again
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import PureDP
 from reticent.privacy.rederivation import rederive
-from reticent.statistics.context import Setting, Step
+from reticent.statistics.context import Setting, Step, Work, work_of
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
 from reticent.statistics.registry import all_statistics
@@ -234,3 +235,27 @@ def test_bounds_and_caps_are_said_beside_the_number() -> None:
     step = prepare(parse("mean(x)"), setting("add_remove", 5), Fraction(1))
     assert "values of x outside [0, 100] count as the nearer bound" in getattr(step, "caveats")  # noqa: B009
     assert any("at most 5 rows of each person" in text for text in getattr(step, "caveats"))  # noqa: B009
+
+
+WORK = {
+    "mean(x)": Work(),
+    "mean(x, method=clipped)": Work(),
+    "median(x)": Work(sorts=True),
+    "quantiles(x, 0.1 0.5 0.9, method=joint)": Work(sorts=True),
+    "iqr(x, method=joint)": Work(sorts=True),
+    "regress(x ~ n, method=robust)": Work(pairs=True),
+    "regress(x ~ n)": Work(),
+    "test(x ~ yes)": Work(simulates=True),
+    "density(x, method=histogram)": Work(),
+    "density(x, n)": Work(searched=2),
+}
+
+
+@pytest.mark.parametrize("text", WORK)
+def test_a_step_tells_the_work_that_its_plan_forecasts(text: str) -> None:
+    given = replace(setting("add_remove", units=10_000), delta=Fraction(1, 10**7))
+    assert work_of(prepare(parse(text), given, Fraction(4))) == WORK[text]
+
+
+def test_a_step_of_an_extension_needs_no_work() -> None:
+    assert work_of(object()) == Work()  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import CLIPPED, Answer, Cell, Label
-from reticent.statistics.context import ExpectedAccuracy, Setting, of_persons
+from reticent.statistics.context import NO_WORK, ExpectedAccuracy, Setting, Work, of_persons
 from reticent.statistics.possible import Ends, nearest
 from reticent.statistics.public_facts import of_dates
 
@@ -81,6 +81,12 @@ class PlannedStep(Generic[D]):
     @property
     def queries(self) -> tuple[Query, ...]:
         return (self.query,)
+
+    @property
+    def work(self) -> Work:
+        """Work of the plan, if it tells of any."""
+        work: Work = getattr(self.plan, "work", NO_WORK)
+        return work
 
     @property
     def guarantee(self) -> Guarantee:

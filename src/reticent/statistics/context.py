@@ -296,6 +296,30 @@ class Step(Protocol):
     def expected(self, people: int) -> ExpectedAccuracy: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Work of a step beside its queries, by which a plan forecasts time and memory.
+
+    ``simulates`` is true where a p-value is read off simulated tables, ``pairs`` where slopes of pairs of rows are
+    taken. With ``sorts``, values of a long column are sorted one by one. ``searched`` are the columns of a density that
+    searches or solves.
+    """
+
+    simulates: bool = False
+    pairs: bool = False
+    sorts: bool = False
+    searched: int = 0
+
+
+NO_WORK: Final = Work()
+
+
+def work_of(step: Step) -> Work:
+    """Work that a step tells of itself as ``work``; a step without it has none."""
+    work: Work = getattr(step, "work", NO_WORK)
+    return work
+
+
 def noisy(
     vectors: Sequence[tuple[int, ...]], mechanism: IntegerNoise | None, entropy: Entropy
 ) -> list[tuple[int, ...]]:

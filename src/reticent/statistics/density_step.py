@@ -24,7 +24,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import rough
 from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.context import HEAPED, ExpectedAccuracy, Setting, of_persons, values_of, values_of_each
+from reticent.statistics.context import HEAPED, ExpectedAccuracy, Setting, Work, of_persons, values_of, values_of_each
 from reticent.statistics.density import DensityOf
 from reticent.statistics.density_distance import Ends, distance
 from reticent.statistics.density_replies import replies_of
@@ -80,10 +80,11 @@ class DensityStep:
         return self.plan.queries
 
     @property
-    def is_slow(self) -> bool:
-        """True if the method searches for its detail, or solves for its heights: seconds where others count."""
+    def work(self) -> Work:
+        """A method that searches for its detail, or solves for its heights, takes seconds where others count."""
         plan = self.plan.plan if isinstance(self.plan, FidelityRelease) else self.plan
-        return isinstance(plan, Auto | PartitionDensity | JointDensity | Bernstein)
+        searches = isinstance(plan, Auto | PartitionDensity | JointDensity | Bernstein)
+        return Work(searched=len(self.columns) if searches else 0)
 
     @property
     def guarantee(self) -> Guarantee:

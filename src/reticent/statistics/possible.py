@@ -25,9 +25,8 @@ Ends: TypeAlias = tuple[float, float]
 
 def possible(asked: Mean | RankStatistic | Iqr | Scale | TrimmedMean | Location, setting: Setting) -> Ends | None:
     """Between bounds named or declared; the distance of two quantiles from 0 to the distance of bounds."""
-    named = (None, None) if isinstance(asked, Scale | TrimmedMean | Location) else (asked.low, asked.high)
-    _, bounds = ranks.candidates(asked.column, *named, setting)
-    distance = isinstance(asked, Iqr | Scale)
+    _, bounds = ranks.candidates(asked.column, getattr(asked, "low", None), getattr(asked, "high", None), setting)
+    distance = asked.axis == "spread"
     if bounds is None:
         return (0.0, math.inf) if distance else None
     low, high = float(bounds[0]), float(bounds[1])

@@ -8,10 +8,9 @@ Reading a file takes a time for each row and each declared column that is asked 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import Final, assert_never
 
 from reticent.data.file_kinds import TEXT, bare, kind_of
 from reticent.data.query import (
@@ -31,9 +30,7 @@ from reticent.data.query import (
     WeightedMoments,
     WeightedTally,
 )
-
-if TYPE_CHECKING:
-    from reticent.statistics.context import Step
+from reticent.statistics.context import Step, work_of
 
 RELEASE: Final = 0.15  # seconds for a ledger entry, a certificate and what a query takes of itself
 ANSWERED: Final = 0.013  # to write the statement of a question, and its line of the certificate
@@ -77,17 +74,8 @@ def of_reading(source: Path | None, columns: int, rows: int) -> float:
 
 def of_drawing(step: Step) -> float:
     """Seconds that a draw takes whatever the number of rows, beside ``RELEASE``."""
-    if "reticent.statistics.hypotheses.step" in sys.modules:  # else no step is one, and a check starts sooner
-        from reticent.statistics.hypotheses.step import HypothesisStep
-
-        if isinstance(step, HypothesisStep):
-            return SIMULATED
-    if "reticent.statistics.density_step" in sys.modules:
-        from reticent.statistics.density_step import DensityStep
-
-        if isinstance(step, DensityStep) and step.is_slow:
-            return SEARCHED[len(step.columns) - 1]
-    return 0.0
+    work = work_of(step)
+    return (SIMULATED if work.simulates else 0.0) + (SEARCHED[work.searched - 1] if work.searched else 0.0)
 
 
 def of_release(steps: Iterable[Step], source: Path | None, columns: int, rows: int) -> float:

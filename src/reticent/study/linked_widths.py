@@ -13,13 +13,11 @@ from fractions import Fraction
 from typing import Final
 
 from reticent.errors import QuestionError, Refusal
-from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.cost import MOST_EPSILON as MOST
 from reticent.privacy.numbers import rough
 from reticent.statistics.answer import SEPARATOR
 from reticent.statistics.comparison import read_comparison
 from reticent.statistics.context import Step
-from reticent.statistics.counts.count_step import CountStep
 from reticent.statistics.error_law import ErrorLaw, combined
 from reticent.statistics.grammar import parse, spelt
 from reticent.statistics.least_epsilon import GRID, refuse_unit
@@ -239,8 +237,8 @@ def _half_width(
 
 def _noise(step: Step, people: int) -> ErrorLaw | None:
     """The planned law of the noise of one cell: that of counts is known, others are taken as normal, which is wider."""
-    if isinstance(step, CountStep) and isinstance(step.mechanism, Geometric):
-        unit = float(step.unit)
-        return ErrorLaw(0.0, (float(step.mechanism.scale) * unit,), step=unit)
+    law: ErrorLaw | None = getattr(step, "noise_law", None)
+    if law is not None:
+        return law
     noise = step.expected(people).headline[0]
     return None if noise is None else ErrorLaw(0.0, normal=(noise / NORMAL) ** 2)

@@ -10,7 +10,6 @@ The constants were measured with DuckDB on .1 to 10 million rows of two to eleve
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,12 +29,12 @@ from reticent.data.query import (
     keys_of,
 )
 from reticent.data.schema import Category, Integer, Real, Schema, Text, needed
+from reticent.statistics.context import Step, work_of
 from reticent.study.cpu_time import of_records
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reticent.statistics.context import Step
     from reticent.study.allocation import PreparedRelease
 
 STARTED: Final = 220_000_000  # bytes of this process and its engine, of no row
@@ -152,7 +151,7 @@ def memory_of(steps: Iterable[Step], schema: Schema, rows: int, stored: Mapping[
     asked = {query for step in each for query in step.queries}  # each is run once
     columns = _columns(schema, each)
     cells = _Cells(schema, stored or {}, _is_by_key(asked) or _stays(schema, columns))
-    paired = rows * PAIRED * any(map(_is_robust_line, each))
+    paired = rows * PAIRED * any(work_of(step).pairs for step in each)
     return _in_engine(asked, columns, cells, rows) + _carried(each, cells, rows) + paired
 
 
@@ -312,14 +311,6 @@ def _stays(schema: Schema, columns: Collection[str]) -> bool:
     return joined or _is_in_steps(schema) or any(schema.cells[name].constant for name in columns)
 
 
-def _is_robust_line(step: Step) -> bool:
-    if "reticent.statistics.regression.regression_step" not in sys.modules:  # then no step is one
-        return False
-    from reticent.statistics.regression.regression_step import CountedRegression, FixedSizeRegression
-
-    return isinstance(getattr(step, "plan", None), CountedRegression | FixedSizeRegression)
-
-
 def _counted(asked: Collection[Query], cells: _Cells, rows: int, *, by_key: bool) -> int:
     """Bytes of what is counted by person."""
     name = cells.schema.person.column
@@ -336,34 +327,18 @@ def _counted(asked: Collection[Query], cells: _Cells, rows: int, *, by_key: bool
 def _carried(steps: Collection[Step], cells: _Cells, rows: int) -> int:
     """Bytes of what leaves the engine, and is drawn from or fitted."""
     values = {query: cells.values(query, rows) for step in steps for query in step.queries}
-    long = {query for step in steps if _is_quantile(step) for query in step.queries if _may_be_long(query, rows)}
+    long = {query for step in steps if work_of(step).sorts for query in step.queries if _may_be_long(query, rows)}
     long = {query for query in long if values[query] > FEW}
     drawn = [BROUGHT * cells.kept_rows(rows) for _ in long]
     values = {query: many for query, many in values.items() if query not in long}
     drawn += [VALUE * many + (DRAWN * many if keys_of(query) is None else 0) for query, many in values.items()]
     carried = [
-        len(query.columns) * (CARRIED if _is_test(step) else CARRIED + FITTED)
+        len(query.columns) * (CARRIED if work_of(step).simulates else CARRIED + FITTED)
         for step in steps
         for query in step.queries
         if isinstance(query, Records)
     ]
     return max(drawn, default=0) + HELD * sum(values.values()) + _of_records(cells, rows, max(carried, default=0))
-
-
-def _is_quantile(step: Step) -> bool:
-    """Tell if a step draws from values that are sorted one by one: quantiles, alone or together, or their distance."""
-    if "reticent.statistics.quantiles.quantile_step" not in sys.modules:  # then no step is one
-        return False
-    from reticent.statistics.quantiles.quantile_step import QuantileStep
-
-    if isinstance(step, QuantileStep) or "reticent.statistics.unbounded.column_plan" not in sys.modules:
-        return isinstance(step, QuantileStep)
-    from reticent.statistics.unbounded.column_plan import ColumnPlan
-    from reticent.statistics.unbounded.joint import JointQuantiles
-    from reticent.statistics.unbounded.quantile_range import QuantileRange
-
-    plan = getattr(step, "plan", None)
-    return isinstance(plan, ColumnPlan) and isinstance(plan.made, JointQuantiles | QuantileRange)
 
 
 def _may_be_long(query: Query, rows: int) -> bool:
@@ -372,14 +347,6 @@ def _may_be_long(query: Query, rows: int) -> bool:
     from reticent.data.sorted_cells import may_be_long
 
     return rows >= LONG and may_be_long(query)
-
-
-def _is_test(step: Step) -> bool:
-    if "reticent.statistics.hypotheses.step" not in sys.modules:  # then no step is one
-        return False
-    from reticent.statistics.hypotheses.step import HypothesisStep
-
-    return isinstance(step, HypothesisStep)
 
 
 def told_bytes(number: int) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeGuard
+from typing import TYPE_CHECKING, Final
 
 from reticent.data.schema import Person, Schema
 from reticent.errors import NAMED, QuestionError, Refusal, first_of
@@ -32,7 +31,6 @@ from reticent.study.terms import check_left
 
 if TYPE_CHECKING:
     from reticent.ledger import Ledger
-    from reticent.statistics.density_step import DensityStep
     from reticent.statistics.hypotheses.power import PowerCurve
     from reticent.study.memory_forecast import BroughtRecords
     from reticent.study.terms import Budget
@@ -464,18 +462,10 @@ def _rows_of_each(person: Person) -> tuple[Fraction | None, bool]:
     return (None, False) if person.rows == 1 else (person.supposed_rows, person.usual_rows is None)
 
 
-def _is_density(step: Step) -> TypeGuard[DensityStep]:
-    """Tell if a step is a density."""
-    if "reticent.statistics.density_step" not in sys.modules:  # then no step is one, and a check starts sooner
-        return False
-    from reticent.statistics.density_step import DensityStep
-
-    return isinstance(step, DensityStep)
-
-
 def _with_distance(step: Step, found: ExpectedAccuracy, people: int) -> ExpectedAccuracy:
     """The expectation of a step; of a density with its distance from the law, which takes a few draws."""
-    return step.as_printed(found, people) if _is_density(step) else found
+    printed: Callable[[ExpectedAccuracy, int], ExpectedAccuracy] | None = getattr(step, "as_printed", None)
+    return found if printed is None else printed(found, people)
 
 
 def _printed(step: Step, people: int) -> ExpectedAccuracy:
@@ -496,7 +486,7 @@ def _at_candidates(prepared: PreparedRelease, place: int, found: ExpectedAccurac
     assert prepared.choice is not None
     several = [*zip(prepared.choice.candidates, prepared.by_choice, strict=True)]
     few = several[:: -(-len(several) // 4)]
-    listed = few if _is_density(prepared.steps[place]) else several  # draws of a density take their time
+    listed = few if hasattr(prepared.steps[place], "as_printed") else several  # draws of a density take their time
     each = {words: _printed(one.steps[place], people) for words, one in listed}
     told = [f"{half(each[words].headline[0])} at {words}" for words, _ in few if each[words].noise is not None]
     supposed = "".join(f"supposes {words}" for words, one in several if one.schema == prepared.schema)

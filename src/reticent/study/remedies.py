@@ -15,7 +15,7 @@ moves no price and no step. Whoever named the method, or said ``try_anyway``, is
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
@@ -30,13 +30,12 @@ from reticent.privacy.cost import MOST_EPSILON
 from reticent.privacy.loss import ZCDP, ApproxZCDP
 from reticent.privacy.numbers import show
 from reticent.statistics.context import LIKELY, of_part, shown
-from reticent.statistics.counts.count_step import CountStep
 from reticent.statistics.public_facts import remedies_of
 from reticent.statistics.statistic import Statistic
 from reticent.study.preparation import PublicTerms, UnlikelyAnswer, silent_of
 
 if TYPE_CHECKING:
-    from reticent.statistics.context import ExpectedAccuracy
+    from reticent.statistics.context import ExpectedAccuracy, Step
     from reticent.study.allocation import PreparedRelease
 
 TIMES: Final = (2, 4, 8, 16, 32, 64)  # of the loss, and of the people, tried for what would help
@@ -111,11 +110,17 @@ def _crowded(prepared: PreparedRelease, people: int) -> list[str]:
     """The words about answers with more groups than their loss can count, at whatever cap may be chosen."""
     if not any(item.keys is not None and len(item.keys.parts) > 1 for item in prepared.asked):
         return []
-    found = [step.crowded(people) for step in prepared.steps if isinstance(step, CountStep)]
+    found = _crowds(prepared.steps, people)
     for made in prepared.by_choice if any(found) else ():
-        again = [step.crowded(people) for step in made.steps if isinstance(step, CountStep)]
+        again = _crowds(made.steps, people)
         found = found if all(again) else []
     return [words for words in found if words]
+
+
+def _crowds(steps: Sequence[Step], people: int) -> list[str]:
+    """The words of each step that tells of too many groups; no text where they are not too many."""
+    found: list[Callable[[int], str] | None] = [getattr(step, "crowded", None) for step in steps]
+    return [crowded(people) for crowded in found if crowded is not None]
 
 
 def _warn_of_rows(terms: PublicTerms, prepared: PreparedRelease, found: Mapping[int, ExpectedAccuracy]) -> None:

@@ -108,6 +108,14 @@ class CountStep:
             return compose.public(self.setting.neighbours, label=self.name)
         return compose.in_sequence([Noise(self.mechanism, self.delta).guarantee], label=self.name)
 
+    @property
+    def noise_law(self) -> ErrorLaw | None:
+        """Law of the noise of a cell; None where it is not on a grid, or is public."""
+        if not isinstance(self.mechanism, Geometric):
+            return None
+        unit = float(self.unit)
+        return ErrorLaw(0.0, (float(self.mechanism.scale) * unit,), step=unit)
+
     def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
         (result,) = results
         numbers = noisy(result.vectors, self.mechanism, entropy)

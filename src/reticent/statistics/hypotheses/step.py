@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 from reticent.data.query import Moments, Query
 from reticent.data.query_result import QueryResult
@@ -19,7 +19,7 @@ from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Estimate, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.context import ALWAYS, ExpectedAccuracy, Setting, guarantee_of, noisy, values_of
+from reticent.statistics.context import ALWAYS, ExpectedAccuracy, Setting, Work, guarantee_of, noisy, values_of
 from reticent.statistics.hypotheses.null import PValue
 
 P_VALUE: Final = "p-value"
@@ -82,6 +82,8 @@ class Hypothesis(Protocol):
 @dataclass(frozen=True, slots=True)
 class HypothesisStep:
     """A test as a step."""
+
+    work: ClassVar[Work] = Work(simulates=True)
 
     name: str
     queries: tuple[Query, ...]

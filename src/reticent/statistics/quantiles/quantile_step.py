@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isqrt
+from typing import ClassVar
 
 from reticent.data.candidates import Cells
 from reticent.data.design import SampleDesign
@@ -38,7 +39,7 @@ from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts, ranks
 from reticent.statistics.answer import NO_ENDS, Answer, Cell, Label
-from reticent.statistics.context import ExpectedAccuracy, Setting, noisy
+from reticent.statistics.context import ExpectedAccuracy, Setting, Work, noisy
 from reticent.statistics.intervals import (
     NONE,
     ONE_END,
@@ -98,6 +99,8 @@ class QuantileDraw:
 @dataclass(frozen=True, slots=True)
 class QuantileStep:
     """Quantiles of one column, per group, or the distance of two, by the draws of ``draws``."""
+
+    work: ClassVar[Work] = Work(sorts=True)
 
     name: str
     draws: QuantileDraws

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 import attrs
 
@@ -30,7 +30,7 @@ from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.column_step import GroupPlan, GroupResult, PlannedStep
-from reticent.statistics.context import NEVER, USUAL, ExpectedAccuracy, Setting, of_tables, tables_words
+from reticent.statistics.context import NEVER, USUAL, ExpectedAccuracy, Setting, Work, of_tables, tables_words
 from reticent.statistics.public_facts import kept
 from reticent.statistics.regression import squares_step
 from reticent.statistics.regression.adassp import AdaSSP
@@ -69,6 +69,8 @@ class RegressionMaker(Protocol):
 class FixedSizeRegression:
     """A regression for a known number of rows."""
 
+    work: ClassVar[Work] = Work(pairs=True)
+
     chosen: PlanChoice
     make: RegressionMaker
     epsilon: Fraction
@@ -87,6 +89,8 @@ class FixedSizeRegression:
 @dataclass(frozen=True, slots=True)
 class CountedRegression:
     """A regression that buys the number of rows first; its method is settled beforehand."""
+
+    work: ClassVar[Work] = Work(pairs=True)
 
     census: Geometric
     make: RegressionMaker
