@@ -18,7 +18,6 @@ from reticent.entropy import Entropy, Replayed
 from reticent.mechanisms.exponential import Exponential
 from reticent.outcome import Estimate, Reply
 from reticent.privacy.adjacency import Kind
-from reticent.statistics import ranks
 from reticent.statistics.answer import Answer
 from reticent.statistics.comparison import UNION
 from reticent.statistics.context import HEAPED, Setting
@@ -28,6 +27,7 @@ from reticent.statistics.prepare import prepare
 from reticent.statistics.quantiles import quantile_step, reply_rule
 from reticent.statistics.quantiles.quantile_plan import FEW_FOR_BOTH
 from reticent.statistics.quantiles.quantile_step import QuantileStep
+from reticent.statistics.rank_blocks import draw
 from reticent.statistics.ranks import Runs
 from tests.statistics.test_coverage import too_low
 from tests.statistics.test_reply_shares import LAWS, held
@@ -88,7 +88,7 @@ def test_one_end_misses_as_seldom_as_it_says(monkeypatch: pytest.MonkeyPatch, la
     assert not too_low(held([(one, true) for one in told]), len(told))
     if law in ("in tens", "mostly zeros"):
         return  # an atom holds the quantile and more ranks than an end aims across
-    monkeypatch.setattr(quantile_step, "draw", lambda found, level, _, *others: ranks.draw(found, level, 0, *others))
+    monkeypatch.setattr(quantile_step, "draw", lambda found, level, _, *others: draw(found, level, 0, *others))
     aimed = replies(answers(level, law, kind, n, 120))
     assert too_low(held([(one, true) for one in aimed]), len(aimed))
 
@@ -99,7 +99,7 @@ def test_both_draws_are_those_that_the_guarantee_has(monkeypatch: pytest.MonkeyP
 
     def drawn(found: Runs, level: Fraction, shift: int | Fraction, mechanism: Exponential, entropy: Entropy) -> int:
         seen.append(mechanism)
-        return ranks.draw(found, level, shift, mechanism, entropy)
+        return draw(found, level, shift, mechanism, entropy)
 
     monkeypatch.setattr(quantile_step, "draw", drawn)
     generator = np.random.default_rng(3)

@@ -17,7 +17,8 @@ from reticent.entropy import Replayed
 from reticent.mechanisms.exponential import Exponential
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import Linf
-from reticent.statistics.ranks import Runs, cell_share, draw, runs, sensitivity, within
+from reticent.statistics.rank_blocks import draw
+from reticent.statistics.ranks import Runs, cell_share, runs, sensitivity, within
 
 SMALL = Cells((Segment(-2, 0, 3), Segment(0, 2, 1), Segment(2, 5, 2)), Fraction(1), True)
 LEVELS = [Fraction(1, 2), Fraction(1, 4), Fraction(2, 3), Fraction(9, 10), Fraction(1, 1000)]

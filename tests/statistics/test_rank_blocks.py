@@ -61,7 +61,7 @@ def law_over_blocks(level: Fraction, shift: Fraction, epsilon: Fraction) -> Law:
 
 def law_over_runs(level: Fraction, shift: Fraction, epsilon: Fraction) -> Law:
     found, made = runs(TWELVE, Counts(*counted(sorted_cells().each[:]))), mechanism(level, epsilon)
-    return law_of(lambda entropy: ranks.draw(found, level, shift, made, entropy), least=Fraction(1, 1 << 60))
+    return law_of(lambda entropy: rank_blocks.draw(found, level, shift, made, entropy), least=Fraction(1, 1 << 60))
 
 
 def apart(one: Law, other: Law) -> float:

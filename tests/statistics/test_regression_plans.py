@@ -143,7 +143,7 @@ def test_noise_of_the_medians_is_neither_more_nor_less_than_priced() -> None:
     Chi-square of at most 8 degrees: the honest law is refused with probability 1e-4.
     """
     from reticent.data.candidates import Cells, Segment
-    from reticent.statistics.ranks import draw
+    from reticent.statistics.rank_blocks import draw
     from reticent.statistics.ranks import runs as runs_of
 
     cells = Cells((Segment(0, 400, 1),), Fraction(1), True)

@@ -24,9 +24,6 @@ from numpy.typing import NDArray
 from reticent.data.candidates import Cells, Segment, cells_of, moved
 from reticent.data.query_result import Counts, SortedCells
 from reticent.data.schema import Category, Real
-from reticent.entropy import Entropy
-from reticent.mechanisms import gate
-from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.statistics.context import Setting
 
 Indices = NDArray[np.int64]
@@ -116,29 +113,6 @@ def weights_of(
     each_object = np.array([s.weight for s in segments], dtype=object)
     found: NDArray[np.object_] = np.where(inside, each_object[place] * lengths.astype(object), 0)
     return found
-
-
-def draw(found: Runs, level: Fraction, shift: int | Fraction, mechanism: Exponential, entropy: Entropy) -> int:
-    """The cell of one quantile.
-
-    Parameters
-    ----------
-    found : Runs
-        Cells and their ranks, private.
-    level : Fraction
-        In (0, 1).
-    shift : int or Fraction
-        In ranks.
-    mechanism : Exponential
-    entropy : Entropy
-
-    Returns
-    -------
-    int
-        A cell.
-    """
-    scores = found.scores(level.numerator, level.denominator, shift)
-    return gate.choose(mechanism, Candidates(scores, found.weights), found.start, entropy)
 
 
 def sensitivity(level: Fraction, kind: str) -> int:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from reticent.errors import PublicParameterError
+from reticent.privacy.guarantee import Guarantee
 from reticent.synthesis.axis import Axis
 
 Floats = NDArray[np.float64]
@@ -17,8 +18,8 @@ OFF: Final = 1e-9  # by which masses may fail to add up to 1
 MOST_AXES: Final = 4
 
 
-class CheckedDensity(Protocol):
-    """The parts of a ``Density`` that are checked. ``density`` imports this file and not the other way."""
+class DensityParts(Protocol):
+    """The parts of a ``Density`` that are checked or drawn. ``density`` imports these files, and not the other way."""
 
     @property
     def axes(self) -> tuple[Axis, ...]: ...
@@ -41,9 +42,18 @@ class CheckedDensity(Protocol):
     @property
     def counts(self) -> Floats | None: ...
     @property
-    def margins(self) -> Sequence[CheckedDensity]: ...
+    def margins(self) -> Sequence[DensityParts]: ...
     @property
     def n(self) -> int: ...
+    @property
+    def within(self) -> float | None: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def guarantee(self) -> Guarantee: ...
+    def cdf(self, points: ArrayLike) -> Floats: ...
+    def marginal(self, column: str) -> DensityParts: ...
+    def _along(self, place: int, masses: Floats) -> Floats: ...
 
 
 def _widths(found: Floats | float) -> bool:
@@ -53,7 +63,7 @@ def _widths(found: Floats | float) -> bool:
     return bool(np.isfinite(values).all() and (values >= 0).all())
 
 
-def check(found: CheckedDensity) -> None:
+def check(found: DensityParts) -> None:
     """Refuse fields that make no density, with the reason."""
     if not 1 <= len(found.axes) <= MOST_AXES or len({one.column for one in found.axes}) != len(found.axes):
         raise PublicParameterError(f"a density has 1 to {MOST_AXES} different columns")

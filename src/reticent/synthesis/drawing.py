@@ -5,15 +5,15 @@ Where the method bounds its distribution function as a whole, that function is d
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from reticent.calendar import DAY, Calendar, firsts, text
-from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
 from reticent.synthesis.axis import Axis
+from reticent.synthesis.density_validity import DensityParts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,35 +32,7 @@ HEADROOM: Final = 1.15  # above the largest number of an axis
 ROOT: Final = 0.5  # power of the scale of colours, so that a peak does not hide the rest
 
 
-class DrawableDensity(Protocol):
-    """The parts of a ``Density`` that a picture shows. ``density`` imports this file and not the other way."""
-
-    @property
-    def axes(self) -> tuple[Axis, ...]: ...
-    @property
-    def masses(self) -> Floats: ...
-    @property
-    def boxes(self) -> NDArray[np.int64] | None: ...
-    @property
-    def atoms(self) -> tuple[tuple[float, float], ...]: ...
-    @property
-    def band(self) -> Floats | None: ...
-    @property
-    def wander(self) -> float | None: ...
-    @property
-    def within(self) -> float | None: ...
-    @property
-    def method(self) -> str: ...
-    @property
-    def guarantee(self) -> Guarantee: ...
-    @property
-    def n(self) -> int: ...
-    def cdf(self, points: ArrayLike) -> Floats: ...
-    def marginal(self, column: str) -> DrawableDensity: ...
-    def _along(self, place: int, masses: Floats) -> Floats: ...
-
-
-def figure(density: DrawableDensity) -> Figure:
+def figure(density: DensityParts) -> Figure:
     """One panel for one or two columns, one for each column beyond, and one for a bounded distribution function.
 
     Where two columns have atoms, a panel for each column beside the map, which is of the others.
@@ -86,7 +58,7 @@ def figure(density: DrawableDensity) -> Figure:
     return drawn
 
 
-def curve(density: DrawableDensity, panel: Axes, *, label: str = "", colour: str = INK, shade: str = SHADE) -> None:
+def curve(density: DensityParts, panel: Axes, *, label: str = "", colour: str = INK, shade: str = SHADE) -> None:
     """The density of one column as steps, with the noise band, and its atoms as stems.
 
     Parameters
@@ -124,7 +96,7 @@ def curve(density: DrawableDensity, panel: Axes, *, label: str = "", colour: str
     date_ticks(one, panel.xaxis)
 
 
-def _apart(density: DrawableDensity, height: Floats) -> tuple[tuple[float, float], ...]:
+def _apart(density: DensityParts, height: Floats) -> tuple[tuple[float, float], ...]:
     """Single values that need an axis of their own; others of whole numbers are set as ``height`` of their cells.
 
     The height of a cell of one whole number is a probability too. A value that towers above all would flatten them.
@@ -140,9 +112,7 @@ def _apart(density: DrawableDensity, height: Floats) -> tuple[tuple[float, float
     return ()
 
 
-def distribution(
-    density: DrawableDensity, panel: Axes, *, label: str = "", colour: str = INK, shade: str = SHADE
-) -> None:
+def distribution(density: DensityParts, panel: Axes, *, label: str = "", colour: str = INK, shade: str = SHADE) -> None:
     """The distribution function of one column with its band.
 
     Parameters
@@ -167,7 +137,7 @@ def distribution(
     date_ticks(one, panel.xaxis)
 
 
-def plane(density: DrawableDensity, panel: Axes) -> None:
+def plane(density: DensityParts, panel: Axes) -> None:
     """The density of two columns as a map; of the records that are at no atom."""
     from matplotlib import colormaps
     from matplotlib.collections import PatchCollection

@@ -38,7 +38,8 @@ from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import Linf
-from reticent.statistics.ranks import cell_share, draw, runs, sensitivity
+from reticent.statistics.rank_blocks import draw
+from reticent.statistics.ranks import cell_share, runs, sensitivity
 from reticent.statistics.regression.coefficients import Coefficients, Floats, RegressionDesign
 from reticent.statistics.regression.rows import Integers
 from reticent.statistics.regression.tukey_point import HALF, Middle

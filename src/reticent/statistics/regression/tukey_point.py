@@ -50,7 +50,8 @@ from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
 from reticent.statistics.quantiles.group_size import BETA, FLATTERED, GroupSize
 from reticent.statistics.quantiles.shapes import TIED
-from reticent.statistics.ranks import cell_share, draw, runs
+from reticent.statistics.rank_blocks import draw
+from reticent.statistics.ranks import cell_share, runs
 from reticent.statistics.regression.depth import deepest
 from reticent.statistics.unbounded.column_counts import CROWD, against_prior
 

@@ -38,7 +38,8 @@ from reticent.statistics.column_step import GroupResult
 from reticent.statistics.context import NEVER, ExpectedAccuracy
 from reticent.statistics.magnitude import binades, by_binade, reach
 from reticent.statistics.options import Mode
-from reticent.statistics.ranks import draw, sensitivity
+from reticent.statistics.rank_blocks import draw
+from reticent.statistics.ranks import sensitivity
 from reticent.statistics.robust.answers import MechanismReport, StepUnit
 
 CENSUS: Final = Fraction(1, 20)  # of epsilon, where the number of values is bought
