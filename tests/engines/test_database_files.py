@@ -13,9 +13,10 @@ import pytest
 
 import reticent as rt
 from reticent.data.database_files import FileAddress, file_address, kind_of_database, of_pair
+from reticent.data.format import is_there
 from reticent.data.query import PresentValues, Query, Ranks, Rows
 from reticent.data.schema import Person, Schema, category, integer, real
-from reticent.data.source import identity_of, is_there, name_of, open_source
+from reticent.data.source import identity_of, name_of, open_source
 from reticent.data.table import open_table
 from reticent.ledger.fingerprint import source_at
 from tests.engines.test_against_reference import SECRET, columns, expected, persons, queries, random_rows, shown

@@ -32,12 +32,12 @@ from reticent.data.engines.spark import SparkTables
 from reticent.data.engines.spark_sql import SPACE, SparkDialect, java_pattern
 from reticent.data.file_kinds import stem_of
 from reticent.data.files import NO_FOLDER
-from reticent.data.format import Limits, spark_name
+from reticent.data.format import Limits, is_spark, spark_name
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import DistinctPersons, Incomplete, Keys, PresentValues, Query, Records, Rows, Tally
 from reticent.data.query_compiler import columns_of
 from reticent.data.schema import Integer, Person, Schema, category, integer, real
-from reticent.data.source import identity_of, is_spark, name_of
+from reticent.data.source import identity_of, name_of
 from reticent.data.spark_table import open_frame
 from reticent.data.table import EngineFailure, Table, check_engine, open_table
 from reticent.demo.spark_server import cluster, connect_server

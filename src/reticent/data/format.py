@@ -19,12 +19,15 @@ from __future__ import annotations
 
 import codecs
 import difflib
+import glob
 import json
 import math
+import os
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
@@ -378,6 +381,25 @@ def in_database(place: object) -> bool:
 def in_database_file(place: object) -> bool:
     """True for the URL of a table in a DuckDB or SQLite file."""
     return str(place).lower().startswith(("duckdb:/", "sqlite:/"))
+
+
+def path_of(rows: object) -> str:
+    """The path of rows that are a file, empty for a table in memory.
+
+    It goes by the type alone: ``isinstance`` may ask an object for its class, and rows are asked nothing here.
+    """
+    return str(rows) if issubclass(type(rows), str | Path) else ""
+
+
+def is_spark(source: object) -> bool:
+    """True for a DataFrame of Spark, classic or Connect, going by its type alone."""
+    kind = type(source)
+    return kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql")
+
+
+def is_there(source: Path) -> bool:
+    """Tell if a file is there, or a pattern of files is given; a missing one is refused by its reader."""
+    return glob.has_magic(str(source)) or os.path.exists(source.expanduser())  # False where no file can have the name
 
 
 def refuse_address(place: str) -> None:

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from reticent.data.columns import arrow_type
-from reticent.data.format import Format, exact, in_database, toml_key
+from reticent.data.format import Format, exact, in_database, path_of, toml_key
 from reticent.data.joined_table import JoinedTable, before_dot, own_name, parted
 from reticent.data.joins import source_of, with_tables
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, Text
-from reticent.data.source import identity_of, names_of, open_source, path_of
+from reticent.data.source import identity_of, names_of, open_source
 from reticent.errors import PublicParameterError, SpecError, first_of
 
 if TYPE_CHECKING:

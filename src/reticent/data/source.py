@@ -10,7 +10,6 @@ it.
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -38,7 +37,17 @@ from reticent.data.columns import (
     unfit,
     wanted,
 )
-from reticent.data.format import PLAIN, check_plain_names, exact, in_database, in_database_file, in_spark, spark_name
+from reticent.data.format import (
+    PLAIN,
+    check_plain_names,
+    exact,
+    in_database,
+    in_database_file,
+    in_spark,
+    is_spark,
+    path_of,
+    spark_name,
+)
 from reticent.data.schema import Schema
 from reticent.errors import SpecError
 
@@ -46,20 +55,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from reticent.data.engines.engine import Engine
-
-
-def path_of(rows: object) -> str:
-    """The path of rows that are a file, empty for a table in memory.
-
-    It goes by the type alone: ``isinstance`` may ask an object for its class, and rows are asked nothing here.
-    """
-    return str(rows) if issubclass(type(rows), str | Path) else ""
-
-
-def is_spark(source: object) -> bool:
-    """True for a DataFrame of Spark, classic or Connect, going by its type alone."""
-    kind = type(source)
-    return kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql")
 
 
 class Source(Protocol):
@@ -170,11 +165,6 @@ def name_of(place: str) -> str:
 
         return address(place).table
     return Path(place).name
-
-
-def is_there(source: Path) -> bool:
-    """Tell if a file is there, or a pattern of files is given; a missing one is refused by its reader."""
-    return glob.has_magic(str(source)) or os.path.exists(source.expanduser())  # False where no file can have the name
 
 
 def identity_of(place: str) -> str:

@@ -17,7 +17,9 @@ from reticent.data.format import (
     check_plain_names,
     exact,
     in_database,
+    is_there,
     on_one_line,
+    path_of,
     refuse_address,
 )
 from reticent.data.formula import Expression
@@ -424,7 +426,7 @@ def _of_pair(rows: object) -> object:
 
 def _ask_whose(rows: object, delimiter: str, form: Format) -> None:
     """Warn where a column has a usual name for persons, and nothing was said of whose a row is. Reads no row."""
-    from reticent.data.source import is_there, names_of, path_of
+    from reticent.data.source import names_of
 
     path, names = path_of(rows), list[object]()
     if not path:
@@ -447,8 +449,6 @@ def _columns_of(frame: object) -> list[object]:
 
 def _name_of(rows: object, ledger: str | Path | None) -> str:
     """The name of a file or table, without its folder and ending; of rows in memory that of the ledger."""
-    from reticent.data.source import path_of
-
     place = path_of(rows)
     if not place and ledger is None:
         return "study"
@@ -461,7 +461,7 @@ def _name_of(rows: object, ledger: str | Path | None) -> str:
 def _fits(rows: object, schema: Schema, delimiter: str, engine: str, limits: Limits) -> None:
     """Refuse a table without the declared columns, or of types that cannot hold them, by its names and types alone."""
     from reticent.data.engines.engine import check_engine_settings
-    from reticent.data.source import engine_of, is_there, open_source, path_of
+    from reticent.data.source import engine_of, open_source
 
     path = path_of(rows)
     refuse_address(path)
@@ -472,7 +472,7 @@ def _fits(rows: object, schema: Schema, delimiter: str, engine: str, limits: Lim
 
 def _account(rows: object, declared: Sequence[str], spec: Spec, files: Mapping[str, LedgerSource]) -> Ledger:
     """The ledger of ``spec``; of a file the one that counts for it, as for a study file: one file, one ledger."""
-    from reticent.data.source import identity_of, is_there, path_of
+    from reticent.data.source import identity_of
     from reticent.ledger import Ledger
 
     near, person, budget = spec.schema.person.protected, spec.schema.person.protected_column, spec.budget.loss
@@ -512,7 +512,7 @@ def _check_public(spec: Spec, rows: object) -> None:
     if not spec.further:
         return
     from reticent.data.further_tables import places
-    from reticent.data.source import identity_of, is_there, path_of
+    from reticent.data.source import identity_of
     from reticent.ledger.fingerprint import refuse_public, source_at
 
     if not (files := places(spec.schema, spec.further, public=True)):

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from reticent.data.file_kinds import TEXT, bare, kind_of
 from reticent.data.files import parquet_files
-from reticent.data.format import BYTES
-from reticent.data.source import is_there, names_of
+from reticent.data.format import BYTES, is_there
+from reticent.data.source import names_of
 from reticent.errors import SpecError
 from reticent.privacy.numbers import two_digits
 from reticent.study import cpu_time

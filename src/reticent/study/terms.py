@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, ParamSpec, Self, TypeAlias, TypeVar
 
 from reticent.data.expression_tree import write
-from reticent.data.format import Limits, in_database
+from reticent.data.format import Limits, in_database, is_spark, is_there, path_of
 from reticent.data.schema import Category, Column, Schema, kind_of, value_words
 from reticent.errors import (
     BudgetError,
@@ -145,8 +145,6 @@ class StudyTerms:
     @property
     def _place(self) -> str:
         """The source as a path, or an empty text for a table in memory."""
-        from reticent.data.source import path_of
-
         return self.spec.source if self._rows is None else path_of(self._rows)
 
     @property
@@ -166,7 +164,6 @@ class StudyTerms:
     def _missing(self) -> str:
         """Words for a source that is a file and is not there; empty where it is."""
         from reticent.data.file_kinds import meant_file
-        from reticent.data.source import is_there
 
         if not self._place or in_database(self._place) or is_there(Path(self._place)):
             return ""
@@ -298,7 +295,6 @@ class StudyTerms:
     def _engine(self) -> str:
         """The name of the engine that reads the rows, known without them."""
         from reticent.data.engines.engine import engine_at
-        from reticent.data.source import is_spark
 
         return "spark" if is_spark(self._rows) else engine_at(self._place, self.spec.engine)
 
