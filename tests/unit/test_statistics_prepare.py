@@ -16,7 +16,7 @@ from reticent.mechanisms.registry import axiom_again
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import PureDP
 from reticent.privacy.rederivation import rederive
-from reticent.statistics.context import Setting, Step, Work, work_of
+from reticent.statistics.context import Setting, Step, StepWork, work_of
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
 from reticent.statistics.registry import all_statistics
@@ -238,16 +238,16 @@ def test_bounds_and_caps_are_said_beside_the_number() -> None:
 
 
 WORK = {
-    "mean(x)": Work(),
-    "mean(x, method=clipped)": Work(),
-    "median(x)": Work(sorts=True),
-    "quantiles(x, 0.1 0.5 0.9, method=joint)": Work(sorts=True),
-    "iqr(x, method=joint)": Work(sorts=True),
-    "regress(x ~ n, method=robust)": Work(pairs=True),
-    "regress(x ~ n)": Work(),
-    "test(x ~ yes)": Work(simulates=True),
-    "density(x, method=histogram)": Work(),
-    "density(x, n)": Work(searched=2),
+    "mean(x)": StepWork(),
+    "mean(x, method=clipped)": StepWork(),
+    "median(x)": StepWork(sorts=True),
+    "quantiles(x, 0.1 0.5 0.9, method=joint)": StepWork(sorts=True),
+    "iqr(x, method=joint)": StepWork(sorts=True),
+    "regress(x ~ n, method=robust)": StepWork(pairs=True),
+    "regress(x ~ n)": StepWork(),
+    "test(x ~ yes)": StepWork(simulates=True),
+    "density(x, method=histogram)": StepWork(),
+    "density(x, n)": StepWork(searched=2),
 }
 
 
@@ -258,4 +258,4 @@ def test_a_step_tells_the_work_that_its_plan_forecasts(text: str) -> None:
 
 
 def test_a_step_of_an_extension_needs_no_work() -> None:
-    assert work_of(object()) == Work()  # type: ignore[arg-type]
+    assert work_of(object()) == StepWork()  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import CLIPPED, Answer, Cell, Label
-from reticent.statistics.context import NO_WORK, ExpectedAccuracy, Setting, Work, of_persons
+from reticent.statistics.context import NO_WORK, ExpectedAccuracy, Setting, StepWork, of_persons
 from reticent.statistics.possible import Ends, nearest
 from reticent.statistics.public_facts import of_dates
 
@@ -83,9 +83,9 @@ class PlannedStep(Generic[D]):
         return (self.query,)
 
     @property
-    def work(self) -> Work:
+    def work(self) -> StepWork:
         """Work of the plan, if it tells of any."""
-        work: Work = getattr(self.plan, "work", NO_WORK)
+        work: StepWork = getattr(self.plan, "work", NO_WORK)
         return work
 
     @property

@@ -297,7 +297,7 @@ class Step(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class StepWork:
     """Work of a step beside its queries, by which a plan forecasts time and memory.
 
     ``simulates`` is true where a p-value is read off simulated tables, ``pairs`` where slopes of pairs of rows are
@@ -311,12 +311,12 @@ class Work:
     searched: int = 0
 
 
-NO_WORK: Final = Work()
+NO_WORK: Final = StepWork()
 
 
-def work_of(step: Step) -> Work:
+def work_of(step: Step) -> StepWork:
     """Work that a step tells of itself as ``work``; a step without it has none."""
-    work: Work = getattr(step, "work", NO_WORK)
+    work: StepWork = getattr(step, "work", NO_WORK)
     return work
 
 

@@ -24,7 +24,15 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import rough
 from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.context import HEAPED, ExpectedAccuracy, Setting, Work, of_persons, values_of, values_of_each
+from reticent.statistics.context import (
+    HEAPED,
+    ExpectedAccuracy,
+    Setting,
+    StepWork,
+    of_persons,
+    values_of,
+    values_of_each,
+)
 from reticent.statistics.density import DensityOf
 from reticent.statistics.density_distance import Ends, distance
 from reticent.statistics.density_replies import replies_of
@@ -80,11 +88,11 @@ class DensityStep:
         return self.plan.queries
 
     @property
-    def work(self) -> Work:
+    def work(self) -> StepWork:
         """A method that searches for its detail, or solves for its heights, takes seconds where others count."""
         plan = self.plan.plan if isinstance(self.plan, FidelityRelease) else self.plan
         searches = isinstance(plan, Auto | PartitionDensity | JointDensity | Bernstein)
-        return Work(searched=len(self.columns) if searches else 0)
+        return StepWork(searched=len(self.columns) if searches else 0)
 
     @property
     def guarantee(self) -> Guarantee:

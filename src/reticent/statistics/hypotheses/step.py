@@ -19,7 +19,7 @@ from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Estimate, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.context import ALWAYS, ExpectedAccuracy, Setting, Work, guarantee_of, noisy, values_of
+from reticent.statistics.context import ALWAYS, ExpectedAccuracy, Setting, StepWork, guarantee_of, noisy, values_of
 from reticent.statistics.hypotheses.null import PValue
 
 P_VALUE: Final = "p-value"
@@ -83,7 +83,7 @@ class Hypothesis(Protocol):
 class HypothesisStep:
     """A test as a step."""
 
-    work: ClassVar[Work] = Work(simulates=True)
+    work: ClassVar[StepWork] = StepWork(simulates=True)
 
     name: str
     queries: tuple[Query, ...]

@@ -39,7 +39,7 @@ from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts, ranks
 from reticent.statistics.answer import NO_ENDS, Answer, Cell, Label
-from reticent.statistics.context import ExpectedAccuracy, Setting, Work, noisy
+from reticent.statistics.context import ExpectedAccuracy, Setting, StepWork, noisy
 from reticent.statistics.intervals import (
     NONE,
     ONE_END,
@@ -100,7 +100,7 @@ class QuantileDraw:
 class QuantileStep:
     """Quantiles of one column, per group, or the distance of two, by the draws of ``draws``."""
 
-    work: ClassVar[Work] = Work(sorts=True)
+    work: ClassVar[StepWork] = StepWork(sorts=True)
 
     name: str
     draws: QuantileDraws

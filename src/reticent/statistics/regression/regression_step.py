@@ -30,7 +30,7 @@ from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.column_step import GroupPlan, GroupResult, PlannedStep
-from reticent.statistics.context import NEVER, USUAL, ExpectedAccuracy, Setting, Work, of_tables, tables_words
+from reticent.statistics.context import NEVER, USUAL, ExpectedAccuracy, Setting, StepWork, of_tables, tables_words
 from reticent.statistics.public_facts import kept
 from reticent.statistics.regression import squares_step
 from reticent.statistics.regression.adassp import AdaSSP
@@ -69,7 +69,7 @@ class RegressionMaker(Protocol):
 class FixedSizeRegression:
     """A regression for a known number of rows."""
 
-    work: ClassVar[Work] = Work(pairs=True)
+    work: ClassVar[StepWork] = StepWork(pairs=True)
 
     chosen: PlanChoice
     make: RegressionMaker
@@ -90,7 +90,7 @@ class FixedSizeRegression:
 class CountedRegression:
     """A regression that buys the number of rows first; its method is settled beforehand."""
 
-    work: ClassVar[Work] = Work(pairs=True)
+    work: ClassVar[StepWork] = StepWork(pairs=True)
 
     census: Geometric
     make: RegressionMaker

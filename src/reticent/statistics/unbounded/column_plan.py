@@ -13,7 +13,7 @@ from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import rough, to_digits
 from reticent.statistics.column_step import GroupResult
-from reticent.statistics.context import HEAPED, LIKELY, ExpectedAccuracy, Replies, ShapeWidths, Work, of_any
+from reticent.statistics.context import HEAPED, LIKELY, ExpectedAccuracy, Replies, ShapeWidths, StepWork, of_any
 from reticent.statistics.intervals import FEW, SPANNING, TIES, spans_most
 from reticent.statistics.magnitude import reach
 from reticent.statistics.quantiles.shapes import (
@@ -83,9 +83,9 @@ class ColumnPlan:
         return self.made.guarantee
 
     @property
-    def work(self) -> Work:
+    def work(self) -> StepWork:
         """Quantiles are drawn from sorted values, and nothing else is."""
-        return Work(sorts=self._joint is not None)
+        return StepWork(sorts=self._joint is not None)
 
     def draw(self, data: Group, entropy: Entropy) -> GroupResult:
         match self._drawn(data.counts, entropy):
