@@ -218,7 +218,7 @@ def test_plan_and_answer_state_the_reach() -> None:
     assert said in plan.lines[0].expected.note
     answer = study.release(["scale(x)"], epsilon=2, delta="1e-6")["scale(x)"]
     assert any("the unit follows its magnitude, which is bought first" in text for text in answer.caveats)
-    assert any("and beyond ±1." in text and "e+19 as infinite" in text for text in answer.caveats)
+    assert any("and beyond ±1." in text and "10¹⁹ as infinite" in text for text in answer.caveats)
     assert isinstance(answer.outcome, Reply)
 
 
