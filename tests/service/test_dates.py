@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import random
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from reticent.calendar import Calendar
 from reticent.data.formula import Expression
 from reticent.data.schema import Category, Column, Integer
 from reticent.data.study_file import read_spec, warnings
+from reticent.errors import Refusal
 from reticent.outcome import Estimate, Reply
 from reticent.study.plan_text import cells_of
 from reticent.study.release import Release
@@ -338,3 +340,30 @@ def test_a_plan_of_dates_that_come_all_the_time_meets_the_release(question: str)
     for planned, given in zip(line.headline, ("noise", "sampling"), strict=True):
         assert planned is not None
         assert 0.5 < float(np.median([getattr(one, given) for one in found])) / planned < 2
+
+
+@pytest.mark.parametrize("kind", ["Series", "DatetimeIndex", "array", "arrow", "polars"])
+def test_times_of_a_zone_in_a_dict_of_arrays_are_read_or_refused_before_the_charge(kind: str) -> None:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    index = pd.date_range("2024-03-01", periods=600, freq="h", tz="Europe/Berlin")
+    forms: dict[str, Callable[[], object]] = {
+        "Series": lambda: pd.Series(index),
+        "DatetimeIndex": lambda: index,
+        "array": lambda: pd.Series(index).array,
+        "arrow": lambda: pa.array(index),
+        "polars": lambda: pl.Series(pd.Series(index)),
+    }
+    came = forms[kind]()
+
+    def study(**given: str) -> rt.Study:
+        columns: dict[str, Column] = {"came": rt.datetime("2024-01-01", "2025-01-01", **given)}  # type: ignore[arg-type]
+        return rt.study({"came": came}, adjacency="add_remove", columns=columns, budget=9)
+
+    with pytest.raises(Refusal, match="column came holds times of a zone"):
+        study().release(["count"], epsilon=1)
+    found = study(zone="UTC").release(["count where came < 2024-03-02T00:00"], epsilon=8)
+    # the first hour is 23:00 of the day before, in UTC
+    assert found["count where came < 2024-03-02T00:00"].value == pytest.approx(25, abs=8)

@@ -192,3 +192,31 @@ def test_strata_and_margins_hold_for_a_person_column_where_nothing_is_taken_off(
     assert any("nothing off for strata" in caveat for caveat in found.caveats)
     with pytest.raises(QuestionError, match="leave out per=person"):
         held.plan(["mean(x, per=person)"], epsilon=1)
+
+
+def test_fits_and_sessions_of_a_weighted_study_are_refused() -> None:
+    """They would be of the rows as they are: a study without weight says so."""
+    from reticent.learning import LinearRegression
+
+    held = study("fixed")
+    doors = (
+        lambda: held.xy(["x"], "w"),
+        lambda: held.model_plan(LinearRegression(epsilon=1), ["x"], "w"),
+        lambda: held.sparse_vector(["x"], epsilon=1, positives=1),
+        lambda: held.leaderboard(["x"], epsilon=1, improvements=1, step="0.1"),
+        lambda: held.holdout(["x"], epsilon=1, rounds=1, threshold="0.1"),
+        lambda: held.noisy_answers(["x"], rho="0.1", answers=1),
+        lambda: held.session_plan("sparse_vector", ["x"], epsilon=1, answers=1),
+    )
+    for door in doors:
+        with pytest.raises(QuestionError, match="takes no weight, and this study has one: weight w"):
+            door()
+    assert held.left() == rt.PureDP(Fraction(90_000))
+
+
+def test_a_plan_costs_what_the_options_of_its_statement_say() -> None:
+    text = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 3) AVG(x) FROM study"
+    held = study("fixed")
+    assert held.plan(text).guarantee.loss == rt.PureDP(Fraction(3))
+    assert held.plan(text, epsilon=2).guarantee.loss == rt.PureDP(Fraction(2))
+    assert held.rehearse(text).guarantee.loss == rt.PureDP(Fraction(3))

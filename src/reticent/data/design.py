@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from reticent.errors import PublicParameterError
+from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import restore
 from reticent.privacy.numbers import show
 
@@ -126,6 +126,22 @@ class SampleDesign:
         elif self.fraction:
             told.append(f"{show(100 * self.fraction)} % of the population was drawn")
         return "; ".join(told)
+
+
+def refuse_weight(design: SampleDesign | None, what: str) -> None:
+    """Refuse a study with a weight, for a fit or a session, which would be of the rows as they are.
+
+    Raises
+    ------
+    QuestionError
+        With what to write instead.
+    """
+    if design is not None and design.weight:
+        raise QuestionError(
+            f"{what} takes no weight, and this study has one: weight {design.weight}. Of the rows as they are: a study "
+            "of this table without weight, under the same ledger. Linear models of such a study take "
+            f'sample_weight="{design.weight}". Nothing was charged.'
+        )
 
 
 def check_weights(word: str) -> None:

@@ -339,7 +339,11 @@ def open_arrays(arrays: Mapping[Any, Any], schema: Schema) -> MemorySource:
             raise SpecError(unfit(name, f"numpy {column.dtype}"))
         if kind == "u" and column.dtype.itemsize == 8:
             found = "text"
-        if kind == "M" and calendar_of(schema, name) is not None:
+        if _has_zone(column) and calendar_of(schema, name) is not None:
+            moments_storage(schema, name, aware=True)  # refused where no zone is declared
+        if _is_extension(column):
+            found = _pandas_storage(column.dtype, schema, name)
+        elif kind == "M" and calendar_of(schema, name) is not None:
             found = "seconds"
         elif kind in "Mm" and not takes_text(schema, name):
             raise SpecError(unfit(name, f"numpy {column.dtype}"))
@@ -351,10 +355,27 @@ def open_arrays(arrays: Mapping[Any, Any], schema: Schema) -> MemorySource:
         if not names:
             yield from empty_batches(size)
             return
-        columns = [_from_array(arrays[name], storage[name]) for name in names]
+        columns = [
+            (_from_series if _is_extension(arrays[name]) else _from_array)(arrays[name], storage[name])
+            for name in names
+        ]
         yield pa.RecordBatch.from_arrays(columns, names=list(names))
 
     return MemorySource(storage, read)
+
+
+def _has_zone(column: Any) -> bool:
+    """True for times of a zone in an array of Arrow or Polars, whose cells are read as texts with an offset."""
+    kind = getattr(column, "type", None), getattr(column, "dtype", None)
+    return any(getattr(one, name, None) is not None for one in kind for name in ("tz", "time_zone"))
+
+
+def _is_extension(column: Any) -> bool:
+    """True for times of a zone, or of Arrow, in a column of pandas: NumPy has no type for them."""
+    import numpy as np
+
+    dtype = getattr(column, "dtype", None)
+    return getattr(dtype, "kind", "") == "M" and not isinstance(dtype, np.dtype)
 
 
 _KINDS: Final[Mapping[str, Storage]] = {

@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from reticent.certificate.keys import load_private
 from reticent.certificate.record import Record
+from reticent.data.design import refuse_weight
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.sparse_vector import Direction, SparseVector, split
@@ -226,7 +227,7 @@ def noisy_answers_terms(
     PublicParameterError
         More answers than a proof can list.
     """
-    _ungrouped(study)
+    _of_all_rows_alike(study)
     within = Cost.read(None, rho, delta, told[0].override)
     assert within.rho is not None
     axes = axes_of(study.schema, columns)
@@ -243,14 +244,15 @@ def noisy_answers_terms(
     return _written(told, "noisy answers", way, axes, size, (whole, whole), 1), made
 
 
-def _ungrouped(study: Payer) -> None:
+def _of_all_rows_alike(study: Payer) -> None:
     if study._groups is not None:
         raise QuestionError("A session is about the whole table: open it on the study, not on study.by(…).")
+    refuse_weight(study.schema.design, "A session")
 
 
 def _total(study: Payer, epsilon: Number, override: str) -> Fraction:
     """The price of one step of one person's rows: ``_entered`` lifts what is made at it."""
-    _ungrouped(study)
+    _of_all_rows_alike(study)
     within = Cost.read(epsilon, None, None, override)
     total = within.of_one_step(study.schema.person.moved).epsilon
     assert total is not None

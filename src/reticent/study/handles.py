@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from reticent.certificate.snapshot import EarlierShares
 from reticent.data.columns import columns_of
 from reticent.data.contradictions import readable_columns
+from reticent.data.design import refuse_weight
 from reticent.data.expression_tree import write
 from reticent.data.joins import lines
 from reticent.data.order_statistics import ABSENT
@@ -298,8 +299,9 @@ def xy(whole: Columns, columns: Sequence[str], y: str | None = None) -> tuple[Ha
     ------
     QuestionError
         For a column there is not, one without public bounds, a category of more than 100 keys, or a name that stands
-        twice.
+        twice. Any, in a study with a weight.
     """
+    refuse_weight(whole.schema.design, "A fit")
     if isinstance(columns, str) or not columns:
         raise QuestionError('X is a list of columns: study.xy(["age", "educ"], "affair")')
     columns = [whole.schema.canonical(column) for column in columns]

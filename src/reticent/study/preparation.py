@@ -58,22 +58,34 @@ def cost_of_plan(given: Written, override: str, people: int | None) -> Cost:
     return Cost.read(*given, override)
 
 
-def join(study: S, questions: Questions) -> tuple[S, Questions]:
-    """The study of the rows that a SELECT joins, and its questions; other questions as they are."""
+def join(study: S, questions: Questions, cost: Written) -> tuple[S, Questions, Written]:
+    """The study of the rows that a SELECT joins, its questions and its cost; other questions as they are.
+
+    Parameters
+    ----------
+    study : Study
+    questions : questions, or text of a SELECT
+    cost : tuple of number
+        epsilon, rho and delta as they were written; None for those of the statement's options.
+
+    Returns
+    -------
+    tuple of Study, questions and tuple of number
+    """
     if not isinstance(questions, str):
-        return study, questions
-    from reticent.study.selection import is_select, joined_spec, statement_of
+        return study, questions, cost
+    from reticent.study.selection import cost_of, is_select, joined_spec, statement_of
 
     if not is_select(questions):
-        return study, questions
+        return study, questions, cost
     found = statement_of(str(questions), study.schema, study._place)
-    return replace(study, spec=joined_spec(study.spec, found)), found.asks
+    return replace(study, spec=joined_spec(study.spec, found)), found.asks, cost_of(found, *cost)
 
 
 def read_questions(study: StudyTerms, questions: Questions) -> tuple[Ask, ...]:
     """Statistics with their options, from text or values, of the groups that the study is asked by."""
     if isinstance(questions, str):
-        joined, questions = join(study, questions)
+        joined, questions, _ = join(study, questions, (None, None, None))
         if joined.spec is not study.spec:
             raise QuestionError("A SELECT with JOIN is released by study.sql(…). Nothing was charged.")
 

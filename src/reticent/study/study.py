@@ -182,9 +182,9 @@ class Study(StudyTerms):
         """
         from reticent.study import plan, preparation
 
-        joined, questions = preparation.join(self, questions)
+        joined, questions, cost = preparation.join(self, questions, (epsilon, rho, delta))
         of = joined._supposing(rows)
-        within = preparation.cost_of_plan((epsilon, rho, delta), override, people)
+        within = preparation.cost_of_plan(cost, override, people)
         prepared, terms = preparation.settle_plan(of, questions, within, people, want)
         self._remember(people, rows)
         preparation.warn_of_notation(of, prepared)
@@ -235,10 +235,10 @@ class Study(StudyTerms):
         from reticent.study import preparation, rehearsal
 
         at_least_one(people)
-        joined, questions = preparation.join(self, questions)
+        joined, questions, cost = preparation.join(self, questions, (epsilon, rho, delta))
         of = joined._supposing(rows)
         public = people if self.schema.person.adjacency == "substitute" else self.schema.person.people
-        prepared = preparation.prepare(of, questions, Cost.read(epsilon, rho, delta, override), public)
+        prepared = preparation.prepare(of, questions, Cost.read(*cost, override), public)
         return rehearsal.rehearse(prepared, of.schema, people)
 
     def audit(
@@ -290,8 +290,8 @@ class Study(StudyTerms):
 
         of = self
         if not isinstance(questions, plan.Plan):
-            of, questions = preparation.join(self, questions)
-            within = preparation.cost_of_plan((epsilon, rho, delta), override, people)
+            of, questions, cost = preparation.join(self, questions, (epsilon, rho, delta))
+            within = preparation.cost_of_plan(cost, override, people)
             prepared, _ = preparation.settle_plan(of, questions, within, people, want)
         elif override or any(given is not None for given in (epsilon, rho, delta, people, want)):
             raise PublicParameterError("a plan has its cost and its people already: audit it by itself")
