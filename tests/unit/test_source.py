@@ -782,6 +782,19 @@ def test_one_damaged_file_of_a_folder_is_named_by_its_footer(
     assert len(damaged(tmp_path / "*.parquet")) == at_once
 
 
+def test_a_file_of_no_row_is_not_damaged_whoever_wrote_it(tmp_path: Path) -> None:
+    """A day without rows, as some writers leave it: a group of none, whose pieces have no place in the file."""
+    for name, rows in (("a", 0), ("b", 3)):
+        table = pa.table({"x": np.arange(float(rows))})
+        with pq.ParquetWriter(tmp_path / f"{name}.parquet", table.schema, use_dictionary=False) as writer:
+            for batch in table.to_batches() or [pa.record_batch(table.columns[0].chunks, names=["x"])]:
+                writer.write_batch(batch)
+    assert pq.read_metadata(tmp_path / "a.parquet").row_group(0).column(0).data_page_offset == 0
+    table = open_table(tmp_path / "*.parquet", X)
+    (found,) = table.run([Rows()], KEY)
+    assert found.vectors == ((3,),)
+
+
 def test_one_file_of_a_folder_without_a_column_is_named(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [1.0]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"y": [1.0]}), tmp_path / "b.parquet")

@@ -470,7 +470,8 @@ def parquet_schema(path: Path) -> pa.Schema:
     try:
         footer = pq.read_metadata(path)
         groups = [footer.row_group(nth) for nth in range(footer.num_row_groups)]
-        parts = [group.column(place) for group in groups for place in range(footer.num_columns)]
+        filled = [group for group in groups if group.num_rows]  # some writers give pieces of no row no place
+        parts = [group.column(place) for group in filled for place in range(footer.num_columns)]
         starts = [part.dictionary_page_offset or part.data_page_offset for part in parts]
         end = path.stat().st_size - footer.serialized_size - ENDS
         whole = footer.num_rows == sum(group.num_rows for group in groups) and has_ends(path)
