@@ -26,7 +26,7 @@ from reticent.cli.output import Voice
 from reticent.cli.plan import _say_size
 from reticent.cli.release import ask_first, planner, refuse_too_large
 from reticent.data.format import Limits
-from reticent.errors import SpecError
+from reticent.errors import BudgetError, QuestionError, SpecError
 from reticent.study.memory_forecast import FITTING, FULL, StoredCells, kept_in_engine, memory_of_release, most_of
 from reticent.study.size_forecast import SURE, _size_and_rows, is_small, size_forecast
 from reticent.study.study import Study
@@ -434,13 +434,30 @@ def test_what_cannot_fit_is_refused_before_the_charge_in_python_at_a_terminal_al
     )
     monkeypatch.setattr(Limits, "room", property(lambda limits: 1000))
     monkeypatch.setattr("sys.stderr", Terminal())
+    assert not study.ledger.releases()  # a ledger is there, which is shown to others
     with pytest.raises(SpecError, match=r'engine=\{"spill": "1GB"\}\. Nothing was charged\. Only this') as refused:
         buy(study)
     assert f"{ROWS:,} rows" in str(refused.value)
     assert not study.ledger.releases()
+    assert not study.ledger.refusals()
     monkeypatch.setattr("sys.stderr", io.StringIO())  # of a job, whose log others may read
     buy(study)
     assert len(study.ledger.releases()) == 1
+
+
+def test_whatever_else_is_refused_is_noted_whether_rows_fit_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a ledger without the line would tell that they do not."""
+    study = opened(tmp_path, memory="50MB")
+    monkeypatch.setattr(Limits, "room", property(lambda limits: 1000))
+    monkeypatch.setattr("sys.stderr", Terminal())
+    assert not study.ledger.releases()
+    with pytest.raises(QuestionError, match="Most likely no reply"):
+        study.release(["sd(x)"], epsilon="0.01")
+    with pytest.raises(BudgetError):
+        study.sparse_vector(["x"], epsilon=3, positives=1)
+    assert [line.note for line in study.ledger.refusals()] == ["5", "4"]
 
 
 def test_a_document_of_the_command_line_is_told_no_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

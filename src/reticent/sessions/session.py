@@ -138,13 +138,13 @@ class PaidSession(Generic[T]):
         columns_of([query_of(plan.axes)], study.schema)
         existing = study._existing()
         study._check_left(existing, plan.first.loss, plan.first.adjacency)
-        study._refuse_records(plan.axes, len(plan.axes))
         table = study._table()
         self._ledger: Ledger = study.ledger if existing is None else existing
         study._probe(table)
         if spent := spent_delta(plan.first.loss):  # each part that spends one is alone
             people = study._public_people(table, lambda: plan.first.loss, plan.who)
             refuse_exposure(spent, study.schema.person.people_at_risk(people))
+        study._refuse_records(plan.axes, len(plan.axes))  # last: what else is refused is noted, whatever the size
         self._reserve(plan.first)
         try:
             self._size = self._read(table)

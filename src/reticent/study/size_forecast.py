@@ -61,6 +61,10 @@ UNREAD: Final = 3  # rows of a file of text may be so many times fewer
 ALONE: Final = "Only this terminal is told, since the size may be private."
 
 
+class TooLarge(SpecError):
+    """Rows that cannot fit: only the terminal is told, and no ledger notes it."""
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class SizeForecast:
     """Forecast from the size of a file: bytes on the disk, rows, seconds of one processor, bytes of memory and of room.
@@ -166,14 +170,14 @@ def refuse_too_large(study: StudyTerms, asked: PreparedRelease | BroughtRecords,
 
     Raises
     ------
-    SpecError
+    TooLarge
         The rows that the engine keeps need more memory and temporary files than the limits allow.
     """
     if not sys.stderr.isatty() or is_small(study, limits):
         return
     found = size_forecast(study, asked, limits)
     if found is not None and not found.fits:
-        raise SpecError(found.refusal('[engine] spill = "{}GB"' if study.spec.source else 'engine={{"spill": "{}GB"}}'))
+        raise TooLarge(found.refusal('[engine] spill = "{}GB"' if study.spec.source else 'engine={{"spill": "{}GB"}}'))
 
 
 def is_small(study: StudyTerms, limits: Limits) -> bool:

@@ -384,7 +384,6 @@ class Study(StudyTerms):
             ledger = self.ledger if existing is None else existing
             ledger.check(prepared.guarantee.loss, adjacency=prepared.guarantee.adjacency)
             preparation.warn_of_notation(self, prepared)
-            self._refuse_too_large(prepared, limits)
             if not (about.try_anyway or terms.is_sure(prepared)):
                 from reticent.study.remedies import refuse_hopeless
 
@@ -397,6 +396,7 @@ class Study(StudyTerms):
 
                 stage("audit")
                 audited = before(prepared, self.schema, about.audit)
+            self._refuse_too_large(prepared, limits)  # last: what else is refused is noted, whatever the size
         except Refusal as refusal:
             self._note(refusal, about.name or ", ".join(one.name for one in asked)[:200] or "a release", about.who)
             raise

@@ -415,7 +415,14 @@ class StudyTerms:
         check_left(charge, adjacency, ledger, self.spec.budget.loss)
 
     def _note(self, refusal: Refusal, what: str, who: str) -> None:
-        """A line in the ledger for a request that was declined; a ledger that cannot take it changes nothing."""
+        """A line in the ledger for a request that was declined; a ledger that cannot take it changes nothing.
+
+        Rows that are too large leave none: a ledger is shown to others, and the size may be private.
+        """
+        from reticent.study.size_forecast import TooLarge
+
+        if isinstance(refusal, TooLarge):
+            return
         with suppress(Refusal):
             if (ledger := self._existing()) is not None:
                 ledger.note_refusal(what, who=who, code="4" if isinstance(refusal, BudgetError) else "5")
