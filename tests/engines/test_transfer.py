@@ -13,7 +13,7 @@ from reticent.data.schema import Person, Schema
 from reticent.data.table import open_table
 from reticent.learning import LinearRegression
 from reticent.study.terms import StudyTerms
-from reticent.study.transfer import ROWS, VALUES, cells_of, notes
+from reticent.study.transfer import ROWS, TEXTS, VALUES, cells_of, notes
 from tests.engines.test_against_reference import SECRET, columns, queries
 
 SIZE = 600
@@ -92,3 +92,26 @@ def test_plans_tell_what_leaves_the_rows_place(monkeypatch: pytest.MonkeyPatch, 
     assert f"regress(y ~ x): {ROWS} leave {place}" in text
     model = study.model_plan(LinearRegression(epsilon=1), ["x"], "y", people=20_000)
     assert f"LinearRegression(x; y): {ROWS} leave {place}" in " ".join(str(model).split())
+
+
+def test_a_choice_before_the_answers_tells_what_it_brings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bounds that are chosen need all values, and keys that are found all texts: a mean or a count needs neither."""
+    study = rt.study(
+        {"x": [1.0, 2.0] * 50, "drug": ["a", "b"] * 50},
+        adjacency="add_remove",
+        columns={"x": rt.real(0, "auto"), "drug": rt.text()},
+        budget=5,
+        delta="1e-6",
+    )
+    found: list[list[str]] = []
+
+    def noted(self: StudyTerms, brought: Any) -> tuple[str, ...]:
+        told = notes("spark", brought)
+        found.append([note.split(" leave ")[0] for note in told])
+        return told
+
+    monkeypatch.setattr(StudyTerms, "_transferred", noted)
+    study.plan(["mean(x)"], epsilon=1, people=20_000)
+    study = rt.study({"drug": ["a"] * 9}, adjacency="add_remove", columns={"drug": rt.text()}, budget=5, delta="1e-6")
+    study.plan(["count by drug keys=found"], epsilon=1, delta="1e-7", people=20_000)
+    assert found == [[f"bounds of x: {VALUES}"], [f"keys of drug: {TEXTS}"]]

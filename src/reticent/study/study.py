@@ -193,8 +193,8 @@ class Study(StudyTerms):
         made = plan.plan_of(prepared, terms, assumed=assumed, left=left, ledger=ledger, want=want, source=self._file())
         fewer = prepared.filters(where=of.schema.where is not None) or prepared.leave_out(of.schema)
         idle = "passing tells of rows that pass a filter or have a value, and every question here is of all rows"
-        steps = ((own.name, step.queries) for own, step in zip(prepared.asked, prepared.steps, strict=False))
-        noted = (*preparation.public_notes(self, within, prepared), *self._transferred(steps))
+        brought = ((step.name, step.queries) for step in prepared.all_steps)  # that of a choice too
+        noted = (*preparation.public_notes(self, within, prepared), *self._transferred(brought))
         made = replace(made, noted=noted if fewer or self._passing is None else (*noted, idle))
         return made._refused_too(self._refused_by_engine())
 
