@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
+import openpyxl
 import pytest
 
 from reticent.data.schema import Category, Integer, Person, Real
 from reticent.data.source import names_of
 from reticent.data.spec import KEYS, Budget, Spec
 from reticent.data.study_file import read_spec, warnings
-from reticent.data.template import skeleton, skeleton_words
+from reticent.data.template import ALONE, DIVIDED, skeleton, skeleton_words
 from reticent.errors import ReticentError, SpecError
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
 
@@ -402,6 +403,20 @@ def test_init_of_a_csv_looks_at_the_first_line_only(tmp_path: Path) -> None:
     said = skeleton_words(names_of(tmp_path / "t.csv"), "t.toml")
     assert said.startswith("wrote t.toml: 2 columns, names from the first line of the file, with ',' between them.")
     assert "No row was read." in said
+    assert ALONE not in said
+
+
+def test_init_asks_for_a_title_where_it_finds_one_column(tmp_path: Path) -> None:
+    """A line of title above the names has one cell, in a text and in a workbook alike."""
+    (tmp_path / "t.csv").write_text("Visits of 2025\n\nid,x\n77123,9.75\n")
+    assert f"{ALONE}{DIVIDED}" in skeleton_words(names_of(tmp_path / "t.csv"), "t.toml")
+    book = openpyxl.Workbook()
+    for row in (["Visits of 2025"], [], ["id", "x"], [77123, 9.75]):
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    said = skeleton_words(names_of(tmp_path / "t.xlsx"), "t.toml", kind="workbook")
+    assert ALONE in said
+    assert DIVIDED not in said
 
 
 def test_every_problem_is_said_at_once(tmp_path: Path) -> None:

@@ -183,6 +183,12 @@ NAMELESS: Final = (
 )
 
 
+ALONE: Final = (
+    "Only one column was found. Does a title stand above the names? Delete its row, and those without cells below it."
+)
+DIVIDED: Final = " Does another sign divide the columns? Say --delimiter."
+
+
 def _written(delimiter: str, form: Format, *, plain: bool) -> str:
     """The lines of [study] that say how the file is written, where that is not as by default, or would be doubted.
 
@@ -345,6 +351,8 @@ def skeleton_words(
                 "Dates that are written otherwise count as missing. Look at a cell"
                 f"{'.' if '--date-format' in said else how}"
             )
+    if named == 1 and kind in ("csv", "workbook"):
+        told.append(f"{ALONE}{DIVIDED if kind == 'csv' else ''}")
     if "" in names:
         told.append(NAMELESS)
     told.append(
