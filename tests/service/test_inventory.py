@@ -188,6 +188,27 @@ def test_doctor_says_that_a_source_has_changed_as_a_release_would(released: Path
     assert "The source has changed since r-0001" in run("doctor", str(released)).said
 
 
+def test_doctor_fails_where_every_release_would_be_refused(released: Path) -> None:
+    """Of an ended approval, of a spent budget and of a closed ledger a release is refused with exit code 4."""
+    out = ("--out", str(released.parent / "again"))
+    kept = released.read_text("utf-8")
+    left = run("ledger", "show", str(released), "--json").document["left"]["epsilon"]
+    assert run("doctor", str(released)).code == 0
+    rest = ("--ask", "count", "--epsilon", left)
+    assert run("release", str(released), *rest, "--out", str(released.parent / "b")).code == 0
+    assert run("release", str(released), *ASKED, *out).code == 4
+    assert states(released)["terms"] == "failed"
+    assert "is spent" in words(run("doctor", str(released)).out)
+    released.write_text(kept.replace("[budget]", "[budget]\nends = 2026-01-01"), "utf-8")
+    assert run("ledger", "amend", str(released), "--reason", "a test", "--yes").code == 0
+    assert run("release", str(released), *ASKED, *out).code == 4
+    assert states(released)["clock"] == "failed"
+    assert run("ledger", "close", str(released), "--reason", "a test", "--yes").code == 0
+    done = run("doctor", str(released))
+    assert done.code == 6
+    assert "the ledger is closed" in words(done.out)
+
+
 def test_doctor_says_that_the_ledger_of_a_source_is_gone_as_a_release_would(released: Path) -> None:
     ledger = released.with_suffix(".ledger")
     ledger.rename(ledger.with_suffix(".aside"))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def doctor(voice: Voice, study: Path) -> None:
     """Look at files, permissions, links, header, clock and ledger before a release. No row is read.
 
-    Exit code 6 if a release would be refused, or would protect less than it says.
+    Exit code 6 if every release would be refused, or would protect less than it says.
     """
     from reticent.study.condition import examined
 

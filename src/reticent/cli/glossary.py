@@ -170,9 +170,9 @@ TEXTS: Final = {
         0     done; every question was answered
         2     the command line could not be understood
         3     released, or compared, with at least one no reply
-        4     refused: the budget does not cover it; nothing was charged
+        4     refused: the budget does not cover it, has ended or is closed; nothing was charged
         5     refused: the study file, the question or the ledger file; nothing was read, nothing was charged
-        6     a check failed (verify, ledger verify, a certificate that cannot be read), or audit found something
+        6     a check failed (verify, ledger verify, survey check, doctor, a missing source), or audit found something
         70    internal fault; after the charge, the charge stays and nothing is shown
         130   stopped by the user
         """,

@@ -2,9 +2,9 @@
 
     examined(study)   one ``Diagnosis`` for each thing looked at, in order
 
-A finding is "ok", a "warning" that the curator should know, or "failed": a release would be refused, or would protect
-less than it says. No row is looked at. If size or time of the source are not those of the last release, that is said:
-it is for the curator alone, as it is where a release asks for --same-people.
+A finding is "ok", a "warning" that the curator should know, or "failed": every release would be refused, or would
+protect less than it says. No row is looked at. If size or time of the source are not those of the last release, that is
+said: it is for the curator alone, as it is where a release asks for --same-people.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from reticent.errors import LedgerError, Refusal, SpecError
 from reticent.ledger import Ledger
 from reticent.ledger.account import ledger_at, may_make_ledger
 from reticent.ledger.fingerprint import claimed_by, refuse_new_ledger, source_at, source_changed
+from reticent.privacy.loss import ZCDP, Loss, words
 from reticent.study.file_problems import more_problems
 from reticent.study.terms import under_its_ledger
 
@@ -188,7 +189,13 @@ def _terms(ledger: Ledger, spec: Spec) -> Iterator[Diagnosis]:
     if ledger.budget != spec.budget.loss:
         yield Diagnosis("terms", "failed", "the study file has another budget than its ledger: reticent ledger amend")
     if ledger.closed:
-        yield Diagnosis("terms", "warning", "the ledger is closed: it accepts no charge")
+        yield Diagnosis("terms", "failed", "the ledger is closed: it accepts no charge")
+    elif _is_spent(ledger.left()):
+        yield Diagnosis("terms", "failed", f"all of {words(ledger.budget)} is spent")
+
+
+def _is_spent(left: Loss) -> bool:
+    return (left.rho if isinstance(left, ZCDP) else getattr(left, "epsilon", None)) == 0
 
 
 def _clock(ledger: Ledger) -> Iterator[Diagnosis]:
@@ -196,7 +203,7 @@ def _clock(ledger: Ledger) -> Iterator[Diagnosis]:
     if last - now > SLACK:
         yield Diagnosis("clock", "failed", "the ledger's last entry lies in the future: set the clock of this machine")
     elif ledger.ends is not None and now.date() > ledger.ends:
-        yield Diagnosis("clock", "warning", f"the approval ended on {ledger.ends.isoformat()}")
+        yield Diagnosis("clock", "failed", f"the approval ended on {ledger.ends.isoformat()}")
     else:
         yield Diagnosis("clock", "ok", "not before the last entry of the ledger")
 
