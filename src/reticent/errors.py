@@ -291,6 +291,14 @@ class Fault(ReticentError):
         )
 
 
+def at_terminal() -> bool:
+    """True if standard error is a terminal, whose reader may know facts about rows."""
+    try:
+        return bool(sys.stderr.isatty())
+    except (AttributeError, ValueError, OSError):  # none, a writer of a log, a closed file
+        return False
+
+
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line that called this package, however many of its own calls lie between."""
     between = (__name__.partition(".")[0], "contextlib")  # decorators of the latter lie between two of ours

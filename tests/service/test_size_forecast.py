@@ -460,6 +460,17 @@ def test_whatever_else_is_refused_is_noted_whether_rows_fit_or_not(
     assert [line.note for line in study.ledger.refusals()] == ["5", "4"]
 
 
+def test_a_program_without_a_standard_error_releases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A window has none, a server may put a writer of its log there, and close it."""
+    study, closed = opened(tmp_path, memory="50MB", rows=1000), io.StringIO()
+    closed.close()
+    for stream in (None, SimpleNamespace(write=print, flush=print), closed):
+        monkeypatch.setattr("sys.stderr", stream)
+        study.release(["count"], epsilon="0.1")
+        study.sparse_vector(["x"], epsilon="0.1", positives=1)
+    assert len(study.ledger.releases()) == 6
+
+
 def test_a_document_of_the_command_line_is_told_no_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = opened(tmp_path, memory="50MB")
     monkeypatch.setattr(Limits, "room", property(lambda limits: 1000))

@@ -7,7 +7,6 @@ Parquet file a footer. Refused is a table whose kept rows alone, a sixth of thei
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import disk_usage
@@ -18,7 +17,7 @@ from reticent.data.file_kinds import TEXT, bare, kind_of
 from reticent.data.files import parquet_files
 from reticent.data.format import BYTES, is_there
 from reticent.data.source import names_of
-from reticent.errors import SpecError
+from reticent.errors import SpecError, at_terminal
 from reticent.privacy.numbers import two_digits
 from reticent.study import cpu_time
 from reticent.study.memory_forecast import (
@@ -173,7 +172,7 @@ def refuse_too_large(study: StudyTerms, asked: PreparedRelease | BroughtRecords,
     TooLarge
         The rows that the engine keeps need more memory and temporary files than the limits allow.
     """
-    if not sys.stderr.isatty() or is_small(study, limits):
+    if not at_terminal() or is_small(study, limits):
         return
     found = size_forecast(study, asked, limits)
     if found is not None and not found.fits:

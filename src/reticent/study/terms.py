@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -28,6 +27,7 @@ from reticent.errors import (
     Refusal,
     ReticentError,
     SpecError,
+    at_terminal,
     doors,
     first_of,
     warn,
@@ -234,7 +234,7 @@ class StudyTerms:
         self, asked: PreparedRelease | BroughtRecords, limits: Mapping[str, object] | None = None
     ) -> None:
         """Refuse rows that cannot fit, before the charge, at the curator's own terminal."""
-        if not self._size_checked and sys.stderr.isatty():
+        if not self._size_checked and at_terminal():
             from reticent.study.size_forecast import refuse_too_large
 
             refuse_too_large(self, asked, self._limited(limits))
@@ -251,7 +251,7 @@ class StudyTerms:
         of_row : pair of float and int
             Seconds that a row takes once it was read, and bytes beside its cells.
         """
-        if sys.stderr.isatty():
+        if at_terminal():
             from reticent.study.memory_forecast import BroughtRecords
 
             self._refuse_too_large(BroughtRecords(tuple(columns), cells, *of_row))
