@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from reticent.data.schema import Person, Schema, real
 from reticent.entropy import Replayed
 from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.mechanisms.gate import Call, Recorder
@@ -18,6 +19,9 @@ from reticent.outcome import Estimate, Reply
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import PureDP
+from reticent.statistics.context import Setting
+from reticent.statistics.grammar import parse
+from reticent.statistics.prepare import prepare
 from reticent.statistics.regression.plans import CELLS, plan
 from reticent.statistics.regression.rows import Integers
 from reticent.statistics.regression.theil_sen import ORDERS, TheilSen, pair_slopes
@@ -187,3 +191,13 @@ def test_the_pair_of_a_cell_is_its_first_two_rows() -> None:
     for order in (np.arange(6), np.arange(6)[::-1]):
         assert pair_slopes(rows[order], dealt[order]).tolist() == [3.0]
     assert pair_slopes(rows[:0], dealt[:0]).tolist() == []
+
+
+def test_a_slope_of_pairs_says_what_its_interval_supposes() -> None:
+    """By whoever chose the method; least squares supposes nothing of the kind."""
+    for bounds, asked in ((None, "regress(y ~ x)"), (None, "regress(y ~ x, method=theil_sen)"), (9, "regress(y ~ x)")):
+        columns = {name: real() if bounds is None else real(0, bounds) for name in "yx"}
+        setting = Setting(Schema(columns, Person("add_remove", people=50_000)), None)
+        caveats = prepare(parse(asked), setting, Fraction(1)).caveats  # type: ignore[attr-defined]
+        supposed = any("spreads nearly alike at every x" in text for text in caveats)
+        assert supposed == (bounds is None), asked
