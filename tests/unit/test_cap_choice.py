@@ -15,7 +15,7 @@ from itertools import combinations_with_replacement, pairwise
 
 import numpy as np
 import pytest
-import scipy.stats
+import scipy
 
 import reticent as rt
 from reticent.data.bounds import SHARE as BOUNDS_SHARE
