@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
-import openpyxl
 import pytest
 
 from reticent.data.schema import Category, Integer, Person, Real
@@ -410,6 +409,8 @@ def test_init_asks_for_a_title_where_it_finds_one_column(tmp_path: Path) -> None
     """A line of title above the names has one cell, in a text and in a workbook alike."""
     (tmp_path / "t.csv").write_text("Visits of 2025\n\nid,x\n77123,9.75\n")
     assert f"{ALONE}{DIVIDED}" in skeleton_words(names_of(tmp_path / "t.csv"), "t.toml")
+    import openpyxl
+
     book = openpyxl.Workbook()
     for row in (["Visits of 2025"], [], ["id", "x"], [77123, 9.75]):
         book.active.append(row)
