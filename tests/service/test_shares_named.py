@@ -28,8 +28,8 @@ def test_an_answer_is_found_by_the_question_that_left_its_value_open() -> None:
         assert release[asked].value == pytest.approx(0.25, abs=0.02)
     assert release["proportion(z)"].value == pytest.approx(0.5, abs=0.02)  # 9 is readable, and no 1
     told = {one["name"]: one["estimand"] for one in release.certificate.document["answers"]}
-    assert told["proportion(b, value=yes)"].startswith("population share of b = yes among")
-    assert told["proportion(z, value=1)"].startswith("population share of z = 1 among")
+    assert told["proportion(b, value=yes)"].startswith("population share of b = yes, among")
+    assert told["proportion(z, value=1)"].startswith("population share of z = 1, among")
 
 
 def test_a_share_of_true_is_named_as_labels_spell_it() -> None:
