@@ -178,7 +178,7 @@ def released(job: str, folder: Path, keys: int) -> None:
     start = time.process_time()
     view.release(questions, epsilon=4)
     cpu, peak = time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    found = size_forecast(study, view.plan(questions, epsilon=4))
+    found = size_forecast(study, view.plan(questions, epsilon=4)._prepared)
     assert found is not None
     print(found.memory / 1e6, peak * 1.048576, found.seconds, cpu)
 
