@@ -369,6 +369,27 @@ def test_processes_that_make_the_same_ledger_share_it(tmp_path: Path) -> None:
     assert Ledger.open(tmp_path / "rand.ledger").spent() == eps(6)
 
 
+def test_a_ledger_that_is_made_while_another_process_looks_for_it_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was not there at the first look, and is at any later one: it is no other thing than a file for that."""
+    path, looked, made = tmp_path / "rand.ledger", Path.stat, list[Ledger]()
+
+    def late(self: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        try:
+            return looked(self, follow_symlinks=follow_symlinks)
+        except FileNotFoundError:
+            if self == path and not made:
+                monkeypatch.undo()
+                made.append(Ledger.open_or_create(path, title="t", adjacency=PERSON, budget=eps(9)))
+            raise
+
+    monkeypatch.setattr(Path, "stat", late)
+    charge(Ledger.open_or_create(path, title="t", adjacency=PERSON, budget=eps(9)))
+    charge(made[0])
+    assert Ledger.open(path).spent() == eps(2)
+
+
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("adjacency", "budget", "source", "ends", "words"),

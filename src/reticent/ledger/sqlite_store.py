@@ -23,6 +23,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import stat
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -100,16 +101,17 @@ class SqliteStore:
         return None
 
     def found(self) -> bool:
-        try:
-            if self.file.is_file():
-                return True
-            if self.file.exists():
-                raise LedgerError(f"{self.name} is not a file, so it cannot be a ledger.")
+        try:  # looked at once: another process may make it meanwhile
+            mode = self.file.stat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
             if not self.file.parent.is_dir():
-                raise LedgerError(f"There is no folder to hold {self.name}. Create it first.")
+                raise LedgerError(f"There is no folder to hold {self.name}. Create it first.") from None
+            return False
         except OSError:
             raise LedgerError(f"{self.name} cannot be reached: check the permissions of its folder.") from None
-        return False
+        if not stat.S_ISREG(mode):
+            raise LedgerError(f"{self.name} is not a file, so it cannot be a ledger.")
+        return True
 
     def build(self, first: Row) -> bool:
         draft = self.file.with_name(f".{self.file.name}.{uuid.uuid4().hex}")
