@@ -584,6 +584,8 @@ def test_json_has_the_documented_fields(released: Path, study: Path) -> None:
         "`verify`": ("verify", certificate),
         "`compare`": ("compare", certificate, "--discoveries", "--null", "1"),
         "`audit`": ("audit", str(study), *table4, "--triples", "33"),
+        "`doctor`": ("doctor", str(study)),
+        "`registry`": ("registry", str(released)),
         "`ledger amend`": ("ledger", "amend", str(study), "--reason", "as before"),
         "`withdraw`": ("withdraw", str(study), "r-0001", "--reason", "wrong"),
         "`migrate`": ("migrate", str(study)),
