@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from reticent.cli.output import Voice
     from reticent.data.spec import ReleaseSpec
     from reticent.privacy.loss import Loss
+    from reticent.study.allocation import PreparedRelease
+    from reticent.study.memory_forecast import BroughtRecords
     from reticent.study.plan import Plan
     from reticent.study.release import Release
     from reticent.study.selection import Selection
@@ -331,13 +333,13 @@ def refuse_too_large(voice: Voice, study: Study, planned: Callable[[], Plan]) ->
     if not voice.curator or voice.as_json:  # a refusal elsewhere, or in a document that is kept, would tell the size
         return
 
-    from reticent.study.size_forecast import is_small, size_forecast
+    from reticent.study import size_forecast
 
-    if is_small(study, study.spec.limits):
-        return
-    found = size_forecast(study, (made := planned())._prepared or made._brought)
-    if found is not None and not found.fits:
-        raise SpecError(found.refusal())
+    def asked() -> PreparedRelease | BroughtRecords | None:
+        made = planned()
+        return made._prepared or made._brought
+
+    size_forecast.refuse_too_large(study, asked, study.spec.limits, size_forecast.ON_THE_LINE)
 
 
 def _inputs(study: Study) -> list[str]:

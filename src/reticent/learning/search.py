@@ -266,7 +266,7 @@ class GridSearchCV(PriceRefusal):
             return best, {**found, **last[best]._left_by(beside.draw(odd, entropy))}
 
         tell = beside.telling(self._stating(model))
-        seconds, room = (0.0, 0) if here.shelf is None else last[0]._of_row(len(here.bounds), y)
+        seconds, room = last[0]._of_row_read(here, y)
         (best, _), made = bought(
             here,
             plan.guarantee,

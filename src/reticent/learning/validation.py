@@ -177,7 +177,7 @@ def cross_val_score(
         found = tell({"scores": drawn[0], "sums": drawn[1]})
         return replace(found, parameters={**found.parameters, "folds": cv.count})
 
-    seconds, room = (0.0, 0) if here.shelf is None else made._of_row(len(here.bounds), y)
+    seconds, room = made._of_row_read(here, y)
     (scores, _), certificate = bought(
         deal.here,
         guarantee,

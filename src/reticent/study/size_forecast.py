@@ -17,7 +17,7 @@ from reticent.data.file_kinds import TEXT, bare, kind_of
 from reticent.data.files import parquet_files
 from reticent.data.format import BYTES, is_there
 from reticent.data.source import names_of
-from reticent.errors import SpecError, at_terminal
+from reticent.errors import SpecError
 from reticent.privacy.numbers import two_digits
 from reticent.study import cpu_time
 from reticent.study.memory_forecast import (
@@ -31,7 +31,7 @@ from reticent.study.memory_forecast import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pyarrow.parquet import FileMetaData
 
@@ -57,6 +57,7 @@ NAMED: Final = 4  # characters about the name of a cell in JSON lines
 UNPACKED: Final = 4  # times the size of a compressed file
 SURE: Final = 6  # rows that are kept took a quarter of what they take in a Parquet file
 UNREAD: Final = 3  # rows of a file of text may be so many times fewer
+ON_THE_LINE: Final = "--engine spill={}GB"  # of the command line
 ALONE: Final = "Only this terminal is told, since the size may be private."
 
 
@@ -93,8 +94,8 @@ class SizeForecast:
             f"{took} s of one processor, and {told_bytes(self.memory)} of memory and temporary files."
         )
 
-    def refusal(self, spelt: str = "--engine spill={}GB") -> str:
-        """Words for rows that do not fit, with what to do."""
+    def refusal(self, spelt: str = ON_THE_LINE) -> str:
+        """Words for rows that do not fit, with what to do; ``spelt`` is the setting of more temporary files."""
         enough = -(-SURE * self.kept // BYTES["GB"])
         where, instead = "spill allow", f"Raise them: {spelt.format(enough)}"
         if self.full:
@@ -156,27 +157,31 @@ def _room(limits: Limits) -> int:
     return min(limits.room, limits.memory_bytes + free)
 
 
-def refuse_too_large(study: StudyTerms, asked: PreparedRelease | BroughtRecords, limits: Limits) -> None:
-    """Refuse what cannot fit, before its charge, at the terminal of the curator and nowhere else.
+def refuse_too_large(
+    study: StudyTerms, planned: Callable[[], PreparedRelease | BroughtRecords | None], limits: Limits, spelt: str
+) -> None:
+    """Refuse what cannot fit, before its charge. Only what the terminal of the curator alone is told may call it.
 
     Parameters
     ----------
     study : Study
-    asked : PreparedRelease or BroughtRecords
-        What is to be read.
+    planned : function
+        Gives what is to be read; it is called for a file that may be too large.
     limits : Limits
         Memory and temporary files that it may use.
+    spelt : str
+        Setting of more temporary files, as it is written at that door.
 
     Raises
     ------
     TooLarge
         The rows that the engine keeps need more memory and temporary files than the limits allow.
     """
-    if not at_terminal() or is_small(study, limits):
+    if is_small(study, limits):
         return
-    found = size_forecast(study, asked, limits)
+    found = size_forecast(study, planned(), limits)
     if found is not None and not found.fits:
-        raise TooLarge(found.refusal('[engine] spill = "{}GB"' if study.spec.source else 'engine={{"spill": "{}GB"}}'))
+        raise TooLarge(found.refusal(spelt))
 
 
 def is_small(study: StudyTerms, limits: Limits) -> bool:

@@ -172,8 +172,12 @@ class StudyTerms:
 
     def _file(self) -> Path | None:
         """The source, if it is a file that is read here, and not on a cluster."""
-        elsewhere = not self._place or in_database(self._place) or self.spec.engine == "spark"
-        return None if elsewhere else Path(self._place)
+        return None if not self._place or self._is_elsewhere else Path(self._place)
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        """True for rows in a database or on a cluster."""
+        return in_database(self._place) or self.spec.engine == "spark" or is_spark(self._rows)
 
     @property
     def _declared(self) -> list[str]:
@@ -237,7 +241,8 @@ class StudyTerms:
         if not self._size_checked and at_terminal():
             from reticent.study.size_forecast import refuse_too_large
 
-            refuse_too_large(self, asked, self._limited(limits))
+            spelt = '[engine] spill = "{}GB"' if self.spec.source else 'engine={{"spill": "{}GB"}}'
+            refuse_too_large(self, lambda: asked, self._limited(limits), spelt)
 
     def _refuse_records(self, columns: Collection[str], cells: int, of_row: tuple[float, int] = (0.0, 0)) -> None:
         """Refuse records that cannot fit, of a session or a fit, as rows of a release.
@@ -300,8 +305,7 @@ class StudyTerms:
 
     def _transferred(self, brought: Iterable[tuple[str, Sequence[Query] | None]]) -> tuple[str, ...]:
         """Notes of a plan on cells that leave the database or the cluster: those of queries, else of whole rows."""
-        elsewhere = in_database(self._place) or self.spec.engine == "spark"
-        if not elsewhere and not type(self._rows).__module__.startswith("pyspark."):
+        if not self._is_elsewhere:
             return ()
         from reticent.study.transfer import notes
 
