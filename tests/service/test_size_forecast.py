@@ -8,7 +8,9 @@ import json
 import random
 import re
 import sys
+import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,10 +19,12 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from click.testing import CliRunner
 
 import reticent as rt
 from reticent import learning as private
 from reticent.cli import release
+from reticent.cli.app import app
 from reticent.cli.options import PublicGuess
 from reticent.cli.output import Voice
 from reticent.cli.plan import _say_size
@@ -28,7 +32,7 @@ from reticent.cli.release import ask_first, planner, refuse_too_large
 from reticent.data.format import Limits
 from reticent.errors import BudgetError, QuestionError, SpecError
 from reticent.study.memory_forecast import FITTING, FULL, StoredCells, kept_in_engine, memory_of_release, most_of
-from reticent.study.size_forecast import SURE, _size_and_rows, is_small, size_forecast
+from reticent.study.size_forecast import SURE, TooLarge, _size_and_rows, is_small, size_forecast
 from reticent.study.study import Study
 
 ROWS = 100_000
@@ -477,6 +481,44 @@ def test_a_document_of_the_command_line_is_told_no_size(tmp_path: Path, monkeypa
     monkeypatch.setattr("sys.stderr", Terminal())
     release.watched(study, Voice(as_json=True)).release(["mean(x)"], epsilon=1)
     assert len(study.ledger.releases()) == 1
+
+
+@pytest.mark.parametrize(("timeout", "outcome"), [(1e-6, "refused"), (0.2, "told"), (3600, "nothing")])
+def test_a_timeout_below_the_forecast_is_told_at_a_terminal_and_refused_where_no_machine_keeps_it(
+    timeout: float, outcome: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = opened(tmp_path, memory="50MB", rows=LARGE)
+    (item,) = study.spec.releases
+    prepared = study.plan(list(item.ask), epsilon=item.epsilon).prepared_for(study.schema)
+    monkeypatch.setattr("sys.stderr", io.StringIO())  # of a job, whose log others may read
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        study._refuse_too_large(prepared, {"timeout": timeout})
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    command = partial(refuse_too_large, Voice(), study, planner(Voice(), study, item, PublicGuess()))
+    if outcome == "refused":
+        words = r"A timeout of 1e-06 s is over before they are read\. Allow more\. Nothing was charged\. Only this"
+        for door in (partial(study._refuse_too_large, prepared), command):
+            with pytest.raises(TooLarge, match=words):
+                door({"timeout": timeout})
+        return
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        study._refuse_too_large(prepared, {"timeout": timeout})
+    words = "A timeout of 0.2 s may end the release before its draw, and the charge then stays."
+    assert [words in str(one.message) for one in told] == [True] * (outcome == "told")
+    command({"timeout": timeout})
+    assert (words in " ".join(terminal.getvalue().split())) == (outcome == "told")
+
+
+def test_the_command_line_hands_its_timeout_to_the_forecast(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened(tmp_path, memory="50MB", rows=1000)
+    monkeypatch.setattr(Voice, "curator", property(lambda voice: True))
+    asked = ["release", str(tmp_path / "s.toml"), "--timeout", "1e-9", "--out", str(tmp_path / "v")]
+    found = CliRunner().invoke(app, asked)
+    assert "A timeout of 1e-09 s is over before they are read." in " ".join(found.output.split())
+    assert not (tmp_path / "visits.ledger").exists()
 
 
 def test_a_full_disk_of_temporary_files_is_told_and_refused_before_the_charge(

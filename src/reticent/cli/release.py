@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -118,7 +118,8 @@ def release(
     stem, suffixes = files_for(out, item, (*([".xlsx"] if xlsx else []), *([".pdf"] if pdf else [])))
     ready(opened, item, stem, force=force, suffixes=suffixes)
     reason = override or item.override or opened.spec.budget.override
-    refuse_too_large(voice, opened, plan := planner(voice, opened, replace(item, override=reason), supposed))
+    limits = None if timeout is None else {"timeout": timeout}
+    refuse_too_large(voice, opened, plan := planner(voice, opened, replace(item, override=reason), supposed), limits)
     about = Record(
         item.name,
         who,
@@ -139,7 +140,7 @@ def release(
             delta=item.delta,
             purpose=purpose,
             record=about,
-            limits=None if timeout is None else {"timeout": timeout},
+            limits=limits,
         )
     publish(voice, made, received(stem, made.receipt), suffixes, force=force)
 
@@ -315,8 +316,10 @@ def planner(voice: Voice, study: Study, item: ReleaseSpec, supposed: PublicGuess
     return made
 
 
-def refuse_too_large(voice: Voice, study: Study, planned: Callable[[], Plan]) -> None:
-    """Refuse rows that cannot fit, before the charge, at the terminal of the curator who asks for no document.
+def refuse_too_large(
+    voice: Voice, study: Study, planned: Callable[[], Plan], limits: Mapping[str, float] | None = None
+) -> None:
+    """Refuse rows that cannot fit or be read in time, before the charge, at the terminal of who asks for no document.
 
     Parameters
     ----------
@@ -324,11 +327,13 @@ def refuse_too_large(voice: Voice, study: Study, planned: Callable[[], Plan]) ->
     study : Study
     planned : function
         Gives the plan of the release.
+    limits : mapping of name to limit, optional
+        Other limits than the study's, for this release.
 
     Raises
     ------
     SpecError
-        The rows that the engine keeps need more memory and temporary files than the limits allow.
+        The rows that the engine keeps need more memory and temporary files than the limits allow, or more time.
     """
     if not voice.curator or voice.as_json:  # a refusal elsewhere, or in a document that is kept, would tell the size
         return
@@ -339,7 +344,8 @@ def refuse_too_large(voice: Voice, study: Study, planned: Callable[[], Plan]) ->
         made = planned()
         return made._prepared or made._brought
 
-    size_forecast.refuse_too_large(study, asked, study.spec.limits, size_forecast.ON_THE_LINE)
+    with voice.warning():
+        size_forecast.refuse_too_large(study, asked, study._limited(limits), size_forecast.ON_THE_LINE)
 
 
 def _inputs(study: Study) -> list[str]:

@@ -93,9 +93,26 @@ def of_release(steps: Iterable[Step], source: Path | None, columns: int, rows: i
     float
     """
     each = list(steps)
-    asked = {query for step in each for query in step.queries}  # each is run once
     drawn = sum(of_drawing(step) for step in each)
-    return RELEASE + ANSWERED * len(each) + seconds(asked, rows) + drawn + of_reading(source, columns, rows)
+    return RELEASE + ANSWERED * len(each) + drawn + of_rows(each, source, columns, rows)
+
+
+def of_rows(steps: Iterable[Step], source: Path | None, columns: int, rows: int) -> float:
+    """Seconds of a release that grow with its rows: to read them, and to ask of them.
+
+    Parameters
+    ----------
+    steps : iterable of Step
+    source : Path or None
+        File that is read; None for rows in memory.
+    columns, rows : int
+
+    Returns
+    -------
+    float
+    """
+    asked = {query for step in steps for query in step.queries}  # each is run once
+    return seconds(asked, rows) + of_reading(source, columns, rows)
 
 
 def of_records(source: Path | None, columns: int, rows: int, each: float = 0.0) -> float:

@@ -2,11 +2,13 @@
 
 Under add/remove the number of rows is private, and so are size, time and memory, and a refusal that depends on them.
 An analyst is planned from declared people and rows. No row is read here: a CSV file has a size and a header line, and a
-Parquet file a footer. Refused is a table whose kept rows alone, a sixth of their forecast, exceed the limits.
+Parquet file a footer. Refused is a table whose kept rows alone, a sixth of their forecast, exceed the limits. So is a
+timeout that is over before the file can be read; one below the forecast is told.
 """
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import disk_usage
@@ -17,7 +19,7 @@ from reticent.data.file_kinds import TEXT, bare, kind_of
 from reticent.data.files import parquet_files
 from reticent.data.format import BYTES, is_there
 from reticent.data.source import names_of
-from reticent.errors import SpecError
+from reticent.errors import SpecError, warn
 from reticent.privacy.numbers import two_digits
 from reticent.study import cpu_time
 from reticent.study.memory_forecast import (
@@ -62,7 +64,7 @@ ALONE: Final = "Only this terminal is told, since the size may be private."
 
 
 class TooLarge(SpecError):
-    """Rows that cannot fit: only the terminal is told, and no ledger notes it."""
+    """Rows that cannot fit, or be read in time: only the terminal is told, and no ledger notes it."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -70,7 +72,8 @@ class SizeForecast:
     """Forecast from the size of a file: bytes on the disk, rows, seconds of one processor, bytes of memory and of room.
 
     ``kept`` is the least that the engine has to keep of the rows. ``room`` is what the limits allow: memory, and
-    temporary files, for which the disk has room where ``full`` is false.
+    temporary files, for which the disk has room where ``full`` is false. ``timed`` are the seconds that a timeout
+    counts, of one processor. In less than ``least`` no machine reads the file. Both are 0 where few rows may do.
     """
 
     size: int
@@ -80,6 +83,8 @@ class SizeForecast:
     kept: int
     room: int
     full: bool = False
+    timed: float = 0.0
+    least: float = 0.0
 
     @property
     def fits(self) -> bool:
@@ -87,12 +92,22 @@ class SizeForecast:
         return self.kept <= self.room
 
     def words(self) -> str:
-        """The forecast in a sentence."""
+        """The forecast in two sentences."""
         took = f"{self.seconds:.1g}" if self.seconds < 10 else f"{two_digits(round(self.seconds)):,}"
         return (
             f"The file has {told_bytes(self.size)}, roughly {two_digits(self.rows):,} rows. They take roughly "
-            f"{took} s of one processor, and {told_bytes(self.memory)} of memory and temporary files."
+            f"{took} s of one processor, and {told_bytes(self.memory)} of memory and temporary "
+            "files."
         )
+
+    def late(self, timeout: float) -> str:
+        """Words for a timeout below the forecast; empty for a longer one."""
+        if timeout >= self.timed:
+            return ""
+        ends = "may end the release before its draw, and the charge then stays."
+        if timeout < self.least:
+            ends = "is over before they are read. Allow more. Nothing was charged."
+        return f"{self.words()} A timeout of {timeout:g} s {ends} {ALONE}"
 
     def refusal(self, spelt: str = ON_THE_LINE) -> str:
         """Words for rows that do not fit, with what to do; ``spelt`` is the setting of more temporary files."""
@@ -137,15 +152,21 @@ def size_forecast(
     limits = limits or study.spec.limits
     schema, (size, rows, stored) = study.schema, found
     if isinstance(asked, BroughtRecords):
-        seconds = asked.seconds_of(schema, study._file(), rows)
+        seconds, timed, least = asked.seconds_of(schema, study._file(), rows), 0.0, 0.0  # a release alone has a timeout
         memory, kept = asked.memory_of(schema, rows, stored), asked.kept(schema, rows, stored)
     else:
         columns = len(asked.columns_asked(schema)) + (schema.person.column is not None)
         seconds = cpu_time.of_release(asked.all_steps, study._file(), columns, rows)
         memory = memory_of_release(asked, schema, rows, stored)
-        kept = kept_in_engine(asked, schema, 0 if limits.partitions else rows, stored)
-    least, room = kept // (SURE if stored else SURE * UNREAD), _room(limits)
-    return SizeForecast(size, rows, seconds, memory, least, room, room < min(limits.room, least))
+        new = 0 if limits.partitions else rows  # counts of folders may be kept
+        timed = cpu_time.of_rows(asked.all_steps, study._file(), columns, new)
+        least = cpu_time.of_reading(study._file(), columns, new) / (limits.threads or os.cpu_count() or 1)
+        kept = kept_in_engine(asked, schema, new, stored)
+    sure, room = SURE if stored else SURE * UNREAD, _room(limits)
+    kept //= sure
+    return SizeForecast(
+        size, rows, seconds, memory, kept, room, room < min(limits.room, kept), timed=timed, least=least / sure
+    )
 
 
 def _room(limits: Limits) -> int:
@@ -160,28 +181,38 @@ def _room(limits: Limits) -> int:
 def refuse_too_large(
     study: StudyTerms, planned: Callable[[], PreparedRelease | BroughtRecords | None], limits: Limits, spelt: str
 ) -> None:
-    """Refuse what cannot fit, before its charge. Only what the terminal of the curator alone is told may call it.
+    """Refuse what cannot fit, or be read in time, before its charge; warn of a timeout below the forecast.
+
+    Only what the terminal of the curator alone is told may call it.
 
     Parameters
     ----------
     study : Study
     planned : function
-        Gives what is to be read; it is called for a file that may be too large.
+        Gives what is to be read; it is called for a file that may be too large, or under a timeout.
     limits : Limits
-        Memory and temporary files that it may use.
+        Memory, temporary files and time that it may use.
     spelt : str
         Setting of more temporary files, as it is written at that door.
 
     Raises
     ------
     TooLarge
-        The rows that the engine keeps need more memory and temporary files than the limits allow.
+        The rows that the engine keeps need more memory and temporary files than the limits allow, or more time than
+        the timeout.
     """
-    if is_small(study, limits):
+    if limits.timeout is None and is_small(study, limits):
         return
     found = size_forecast(study, planned(), limits)
-    if found is not None and not found.fits:
+    if found is None:
+        return
+    if not found.fits:
         raise TooLarge(found.refusal(spelt))
+    if limits.timeout is None or not (late := found.late(limits.timeout)):
+        return
+    if limits.timeout < found.least:
+        raise TooLarge(late)
+    warn(late)
 
 
 def is_small(study: StudyTerms, limits: Limits) -> bool:

@@ -237,7 +237,7 @@ class StudyTerms:
     def _refuse_too_large(
         self, asked: PreparedRelease | BroughtRecords, limits: Mapping[str, object] | None = None
     ) -> None:
-        """Refuse rows that cannot fit, before the charge, at the curator's own terminal."""
+        """Refuse rows that cannot fit or be read in time, before the charge, at the curator's own terminal."""
         if not self._size_checked and at_terminal():
             from reticent.study.size_forecast import refuse_too_large
 
