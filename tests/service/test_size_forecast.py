@@ -10,6 +10,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -538,3 +539,22 @@ def test_a_full_disk_of_temporary_files_is_told_and_refused_before_the_charge(
             assert "the disk of temporary files leave it 1 MB. Free room there" in found.refusal()
             with pytest.raises(SpecError, match=r"name another folder as temp\. Nothing was charged"):
                 study._refuse_too_large(study.plan(["mean(x)"], epsilon=1).prepared_for(study.schema))
+
+
+def test_values_that_are_sorted_in_a_file_are_compared_with_its_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = opened(tmp_path, memory="50MB", rows=LARGE, persons=LARGE // 2, values=LARGE)
+    schema = replace(study.schema, person=replace(study.schema.person, people=None))
+    study = replace(study, spec=replace(study.spec, schema=schema))
+    forecast = sys.modules["reticent.study.size_forecast"]
+    monkeypatch.setattr("sys.stderr", Terminal())
+    for asked, free, fits in (("median(x)", 10**6, False), ("median(x)", 10**8, True), ("mean(x)", 10**6, True)):
+        monkeypatch.setattr(forecast, "disk_usage", lambda folder, free=free: SimpleNamespace(free=free))
+        prepared = study.plan([asked], epsilon=1).prepared_for(study.schema)
+        found = size_forecast(study, prepared)
+        assert found is not None
+        assert found.fits == fits
+        if not fits:
+            with pytest.raises(TooLarge, match=r"file of 4 MB or more, and its disk has 1 MB\. Free room"):
+                study._refuse_too_large(prepared)

@@ -46,6 +46,7 @@ SHORT_NUMBER, SHORT_TEXT = 7, 16  # of a compressed one
 PERSONS, PERSONS_BY_KEY = 30, 80  # of a row of the persons who are looked at together
 VALUE, HELD = 90, 16  # of a distinct value that leaves the engine, and once it is sorted
 DRAWN: Final = 200  # of a distinct value, to draw one of them
+SORTED: Final = 16  # of a value that is sorted in a file: in runs, and merged
 BROUGHT: Final = 5  # of a row of a long column whose values differ, to bring it; sorted, they stand in a file
 CARRIED, FITTED = 60, 120  # of a cell of records, to carry it, and to fit a model or a law
 PAIRED: Final = 440  # of a row, for the slopes of a robust line
@@ -111,10 +112,15 @@ def _compressed(
     schema: Schema, columns: Iterable[str], rows: int, stored: Mapping[str, StoredCells] | None = None
 ) -> int:
     """Bytes of the compressed rows of a view; 0 where it has filters, joins or computed columns."""
-    if schema.where is not None or schema.computed or schema.tables or schema.owner:
+    if _may_leave_out(schema):
         return 0
     cells = _Cells(schema, stored or {}, as_they_are=False)
     return ceil(rows * (sum(map(cells.kept, columns)) + cells.of_person))
+
+
+def _may_leave_out(schema: Schema) -> bool:
+    """True of a view whose filters, joins or computed columns may leave few rows, or short ones."""
+    return schema.where is not None or bool(schema.computed or schema.tables or schema.owner)
 
 
 def _views(prepared: PreparedRelease, schema: Schema) -> list[tuple[Schema, list[Step]]]:
@@ -327,8 +333,7 @@ def _counted(asked: Collection[Query], cells: _Cells, rows: int, *, by_key: bool
 def _carried(steps: Collection[Step], cells: _Cells, rows: int) -> int:
     """Bytes of what leaves the engine, and is drawn from or fitted."""
     values = {query: cells.values(query, rows) for step in steps for query in step.queries}
-    long = {query for step in steps if work_of(step).sorts for query in step.queries if _may_be_long(query, rows)}
-    long = {query for query in long if values[query] > FEW}
+    long = _long(steps, cells, rows)
     drawn = [BROUGHT * cells.kept_rows(rows) for _ in long]
     values = {query: many for query, many in values.items() if query not in long}
     drawn += [VALUE * many + (DRAWN * many if keys_of(query) is None else 0) for query, many in values.items()]
@@ -339,6 +344,41 @@ def _carried(steps: Collection[Step], cells: _Cells, rows: int) -> int:
         if isinstance(query, Records)
     ]
     return max(drawn, default=0) + HELD * sum(values.values()) + _of_records(cells, rows, max(carried, default=0))
+
+
+def put_aside(
+    prepared: PreparedRelease, schema: Schema, rows: int, stored: Mapping[str, StoredCells] | None = None
+) -> int:
+    """Bytes of the temporary file in which the values of a quantile are sorted; 0 where few differ, or a filter may be.
+
+    Parameters
+    ----------
+    prepared : PreparedRelease
+    schema : Schema
+        Of the study.
+    rows : int
+    stored : mapping of name to StoredCells, optional
+        Columns of the file, where its footer tells of them.
+
+    Returns
+    -------
+    int
+    """
+    from reticent.data.sorted_cells import ASIDE
+
+    views = [(_Cells(seen, stored or {}, as_they_are=False), steps) for seen, steps in _views(prepared, schema)]
+    kept = [
+        cells.kept_rows(rows)
+        for cells, steps in views
+        if not _may_leave_out(cells.schema) and _long(steps, cells, rows)
+    ]
+    return max((SORTED * many for many in kept if many >= ASIDE), default=0)
+
+
+def _long(steps: Collection[Step], cells: _Cells, rows: int) -> set[Query]:
+    """The queries whose values are sorted one by one: many values that differ."""
+    asked = {query for step in steps if work_of(step).sorts for query in step.queries if _may_be_long(query, rows)}
+    return {query for query in asked if cells.values(query, rows) > FEW}
 
 
 def _may_be_long(query: Query, rows: int) -> bool:

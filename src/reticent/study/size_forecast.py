@@ -2,13 +2,15 @@
 
 Under add/remove the number of rows is private, and so are size, time and memory, and a refusal that depends on them.
 An analyst is planned from declared people and rows. No row is read here: a CSV file has a size and a header line, and a
-Parquet file a footer. Refused is a table whose kept rows alone, a sixth of their forecast, exceed the limits. So is a
-timeout that is over before the file can be read; one below the forecast is told.
+Parquet file a footer. Refused is a table whose kept rows alone, a sixth of their forecast, exceed the limits. So are
+values to be sorted that exceed the free disk, and a timeout that is over before the file can be read. A timeout below
+the forecast is told.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import disk_usage
@@ -23,12 +25,14 @@ from reticent.errors import SpecError, warn
 from reticent.privacy.numbers import two_digits
 from reticent.study import cpu_time
 from reticent.study.memory_forecast import (
+    SORTED,
     STARTED,
     BroughtRecords,
     StoredCells,
     kept_in_engine,
     memory_of_release,
     most_of,
+    put_aside,
     told_bytes,
 )
 
@@ -60,6 +64,7 @@ UNPACKED: Final = 4  # times the size of a compressed file
 SURE: Final = 6  # rows that are kept took a quarter of what they take in a Parquet file
 UNREAD: Final = 3  # rows of a file of text may be so many times fewer
 ON_THE_LINE: Final = "--engine spill={}GB"  # of the command line
+ELSEWHERE: Final = "Free room there, or name another folder as temp"
 ALONE: Final = "Only this terminal is told, since the size may be private."
 
 
@@ -74,6 +79,7 @@ class SizeForecast:
     ``kept`` is the least that the engine has to keep of the rows. ``room`` is what the limits allow: memory, and
     temporary files, for which the disk has room where ``full`` is false. ``timed`` are the seconds that a timeout
     counts, of one processor. In less than ``least`` no machine reads the file. Both are 0 where few rows may do.
+    ``aside`` is the least that a file of sorted values takes, and ``free`` what the disk has.
     """
 
     size: int
@@ -85,11 +91,13 @@ class SizeForecast:
     full: bool = False
     timed: float = 0.0
     least: float = 0.0
+    aside: int = 0
+    free: int = 0
 
     @property
     def fits(self) -> bool:
-        """False if the rows that the engine keeps need more than its limits allow, for all that is known of them."""
-        return self.kept <= self.room
+        """False if rows that are kept need more than the limits allow, or values more than the disk has."""
+        return self.kept <= self.room and self.aside <= self.free
 
     def words(self) -> str:
         """The forecast in two sentences."""
@@ -111,10 +119,15 @@ class SizeForecast:
 
     def refusal(self, spelt: str = ON_THE_LINE) -> str:
         """Words for rows that do not fit, with what to do; ``spelt`` is the setting of more temporary files."""
+        if self.kept <= self.room:
+            return (
+                f"{self.words()} Values have to be sorted in a temporary file of {told_bytes(self.aside)} or more, and "
+                f"its disk has {told_bytes(self.free)}. {ELSEWHERE}. Nothing was charged. {ALONE}"
+            )
         enough = -(-SURE * self.kept // BYTES["GB"])
         where, instead = "spill allow", f"Raise them: {spelt.format(enough)}"
         if self.full:
-            where, instead = "the disk of temporary files leave", "Free room there, or name another folder as temp"
+            where, instead = "the disk of temporary files leave", ELSEWHERE
         return (
             f"{self.words()} The engine has to keep {told_bytes(self.kept)} of them or more, and [engine] memory and "
             f"{where} it {told_bytes(self.room)}. {instead}. Nothing was charged. {ALONE}"
@@ -153,6 +166,7 @@ def size_forecast(
     schema, (size, rows, stored) = study.schema, found
     if isinstance(asked, BroughtRecords):
         seconds, timed, least = asked.seconds_of(schema, study._file(), rows), 0.0, 0.0  # a release alone has a timeout
+        aside = 0
         memory, kept = asked.memory_of(schema, rows, stored), asked.kept(schema, rows, stored)
     else:
         columns = len(asked.columns_asked(schema)) + (schema.person.column is not None)
@@ -161,21 +175,19 @@ def size_forecast(
         new = 0 if limits.partitions else rows  # counts of folders may be kept
         timed = cpu_time.of_rows(asked.all_steps, study._file(), columns, new)
         least = cpu_time.of_reading(study._file(), columns, new) / (limits.threads or os.cpu_count() or 1)
-        kept = kept_in_engine(asked, schema, new, stored)
-    sure, room = SURE if stored else SURE * UNREAD, _room(limits)
-    kept //= sure
-    return SizeForecast(
-        size, rows, seconds, memory, kept, room, room < min(limits.room, kept), timed=timed, least=least / sure
-    )
+        kept, aside = kept_in_engine(asked, schema, new, stored), put_aside(asked, schema, new, stored)
+    sure, (room, free) = SURE if stored else SURE * UNREAD, _room(limits)
+    kept, full = kept // sure, room < min(limits.room, kept // sure)
+    return SizeForecast(size, rows, seconds, memory, kept, room, full, timed, least / sure, aside // sure, free)
 
 
-def _room(limits: Limits) -> int:
-    """Bytes that the limits allow and the disk has, in memory and in temporary files together."""
+def _room(limits: Limits) -> tuple[int, int]:
+    """Bytes of memory and temporary files together that the limits allow and the disk has, and of that disk."""
     try:
         free = disk_usage(limits.temp or gettempdir()).free
     except OSError:  # of a folder that is not there, which is refused in other words
-        return limits.room
-    return min(limits.room, limits.memory_bytes + free)
+        return limits.room, sys.maxsize
+    return min(limits.room, limits.memory_bytes + free), free
 
 
 def refuse_too_large(
@@ -220,7 +232,8 @@ def is_small(study: StudyTerms, limits: Limits) -> bool:
     found = _size_and_rows(study)
     if found is None:
         return True
-    return most_of(study.schema, found[1]) - STARTED <= SURE * _room(limits)
+    room, free = _room(limits)
+    return most_of(study.schema, found[1]) - STARTED <= SURE * room and SORTED * found[1] <= SURE * free
 
 
 def _size_and_rows(study: StudyTerms) -> tuple[int, int, dict[str, StoredCells]] | None:
