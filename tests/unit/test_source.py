@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -501,6 +502,40 @@ def test_a_pattern_takes_the_files_that_fit_it(tmp_path: Path) -> None:
     assert values(str(tmp_path / "*" / "t-1.parquet"), WHOLE) == {1: 1}
     pq.write_table(pa.table({"y": [1]}), folder / "t-4.parquet")
     assert "There is no column 'x'" in refused(folder / "t-*.parquet", WHOLE)
+
+
+@pytest.mark.parametrize(
+    ("cells", "found"),
+    [
+        (pa.array(["3"]), "numbers and texts"),
+        (pa.array([True]), "numbers and true and false"),
+        (pa.array(["3"]).dictionary_encode(), "numbers and texts"),
+        (pa.array([3.0]), ""),
+        (pa.array([3], pa.uint64()), ""),
+        (pa.array([3], pa.decimal128(9, 2)), ""),
+        (pa.array([None], pa.null()), ""),
+    ],
+)
+def test_files_of_a_pattern_whose_cells_are_not_read_alike_are_refused(
+    cells: pa.Array, found: str, tmp_path: Path
+) -> None:
+    pq.write_table(pa.table({"x": [1, 2]}), tmp_path / "t-1.parquet")
+    pq.write_table(pa.table({"x": cells}), tmp_path / "t-2.parquet")
+    place, schema = tmp_path / "t-*.parquet", Schema({"x": integer(0, 9)}, ALL)
+    if found:
+        said = f"column x holds {found}, in different files of t-*.parquet. They would not be read alike: "
+        assert refused(place, schema) == f"{said}write it in all files with one type. Nothing was read."
+        assert "Nothing was read." in refused(place, Schema({}, Person("add_remove", "x", rows=2)))
+    else:
+        assert values(place, schema) == {1: 1, 2: 1} | ({} if cells.null_count else {3: 1})
+
+
+def test_a_file_without_a_date_leaves_the_dates_of_others_as_they_are(tmp_path: Path) -> None:
+    """Its column may have no type at all; dates had then become texts, in another form than declared."""
+    pq.write_table(pa.table({"d": pa.array([date(2024, 2, 3)])}), tmp_path / "t-1.parquet")
+    pq.write_table(pa.table({"d": pa.array([None], pa.null())}), tmp_path / "t-2.parquet")
+    schema = Schema({"d": rt.date("2024-01-01", "2024-12-31", format="dd.mm.yyyy")}, ALL)
+    assert present(open_table(tmp_path / "t-*.parquet", schema), "d") == (2, 1)
 
 
 def test_names_that_differ_only_in_case_are_different_columns(tmp_path: Path) -> None:

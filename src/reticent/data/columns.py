@@ -45,6 +45,14 @@ if TYPE_CHECKING:
 
 Storage: TypeAlias = Literal["text", "whole", "real", "truth", "seconds", "instants"]
 
+CELLS: Final[Mapping[Storage, str]] = {
+    "text": "texts",
+    "whole": "numbers",
+    "real": "numbers",
+    "truth": "true and false",
+    "seconds": "dates or times",
+    "instants": "times of a zone",
+}
 MOST_COLUMNS: Final = 4096
 BATCH: Final = 1 << 16
 MOST_BYTES: Final = (1 << 31) - 1  # of the texts of one array
@@ -124,19 +132,39 @@ def storage_of(schemas: Sequence[pa.Schema], schema: Schema, where: str) -> dict
     Raises
     ------
     SpecError
-        For a type that cannot hold the declared kind, or types that differ.
+        For a type that cannot hold the declared kind, or types whose equal cells would not be read alike.
     """
-    kinds: dict[str, set[Storage]] = {}
+    kinds: dict[str, dict[Storage, str]] = {}
     for fields in schemas:
         if len(fields.names) > MOST_COLUMNS:
             raise SpecError(f"{where} has more than {MOST_COLUMNS:,} columns. Keep the ones you need.")
         check_names(fields.names, schema, where)
         for name in wanted(schema):
-            kinds.setdefault(name, set()).add(_storage(fields.field(name).type, schema, name))
+            kind, found = fields.field(name).type, kinds.setdefault(name, {})
+            if words := _cells_of(kind, storage := _storage(kind, schema, name)):  # a column without cells takes any
+                found[storage] = words
+    for name, found in kinds.items():
+        if len(differing := sorted(set(found.values()))) > 1:
+            raise SpecError(
+                f"column {name} holds {' and '.join(differing)}, in different files of {where}. They would not be read "
+                "alike: write it in all files with one type. Nothing was read."
+            )
     return {
-        name: next(iter(found)) if len(found) == 1 else "real" if found == {"whole", "real"} else "text"
+        name: next(iter(found), "text") if len(found) < 2 else "real" if found.keys() == {"whole", "real"} else "text"
         for name, found in kinds.items()
     }
+
+
+def _cells_of(kind: pa.DataType, storage: Storage) -> str:
+    """Words for the cells of a type; those of one name are read alike in all files. Empty for a type without cells."""
+    from pyarrow import types
+
+    if types.is_null(kind):
+        return ""
+    if types.is_dictionary(kind):
+        return _cells_of(kind.value_type, storage)
+    number = types.is_integer(kind) or types.is_decimal(kind)
+    return CELLS["whole" if number else storage]
 
 
 def _storage(kind: pa.DataType, schema: Schema, name: str) -> Storage:
