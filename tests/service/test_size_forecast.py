@@ -31,6 +31,7 @@ from reticent.cli.output import Voice
 from reticent.cli.plan import _say_size
 from reticent.cli.release import ask_first, planner, refuse_too_large
 from reticent.data.format import Limits
+from reticent.data.table import Table
 from reticent.errors import BudgetError, QuestionError, SpecError
 from reticent.study.memory_forecast import FITTING, FULL, StoredCells, kept_in_engine, memory_of_release, most_of
 from reticent.study.size_forecast import SURE, TooLarge, _size_and_rows, is_small, size_forecast
@@ -448,6 +449,33 @@ def test_what_cannot_fit_is_refused_before_the_charge_in_python_at_a_terminal_al
     monkeypatch.setattr("sys.stderr", io.StringIO())  # of a job, whose log others may read
     buy(study)
     assert len(study.ledger.releases()) == 1
+
+
+@pytest.mark.parametrize(
+    "buy",
+    [
+        lambda study: study.noisy_answers(["x"], rho="0.01", answers=2, delta="1e-6"),
+        lambda study: study.release(["mean(x)"], epsilon=1),
+    ],
+)
+def test_what_cannot_fit_is_refused_before_persons_are_counted(
+    buy: Callable[[Study], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their number is public where rows are replaced; a count that did not fit had been a fault, which is charged."""
+    opened(tmp_path, memory="50MB")
+    text = (tmp_path / "s.toml").read_text("utf-8").replace("add_remove", "substitute").replace("people = 1000\n", "")
+    (tmp_path / "s.toml").write_text(text.replace('epsilon = "2"', 'epsilon = "2"\ndelta = "1e-6"'), "utf-8")
+    study = rt.open(tmp_path / "s.toml")
+    monkeypatch.setattr(Limits, "room", property(lambda limits: 1000))
+    monkeypatch.setattr("sys.stderr", Terminal())
+
+    def counted(self: Table) -> int:
+        raise AssertionError("rows were read")
+
+    monkeypatch.setattr(Table, "units", counted)
+    with pytest.raises(TooLarge, match="Nothing was charged"):
+        buy(study)
+    assert not study.ledger.releases()
 
 
 def test_whatever_else_is_refused_is_noted_whether_rows_fit_or_not(

@@ -141,10 +141,15 @@ class PaidSession(Generic[T]):
         table = study._table()
         self._ledger: Ledger = study.ledger if existing is None else existing
         study._probe(table)
-        if spent := spent_delta(plan.first.loss):  # each part that spends one is alone
+        spent = spent_delta(plan.first.loss)  # each part that spends one is alone
+        fits = partial(study._refuse_records, plan.axes, len(plan.axes))
+        if counted := spent and study.schema.person.neighbours().size_public:
+            fits()  # before persons are counted
+        if spent:
             people = study._public_people(table, lambda: plan.first.loss, plan.who)
             refuse_exposure(spent, study.schema.person.people_at_risk(people))
-        study._refuse_records(plan.axes, len(plan.axes))  # last: what else is refused is noted, whatever the size
+        if not counted:
+            fits()  # last: what else is refused is noted, whatever the size
         self._reserve(plan.first)
         try:
             self._size = self._read(table)

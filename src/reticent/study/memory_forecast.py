@@ -195,8 +195,9 @@ def most_of(schema: Schema, rows: int) -> int:
 class BroughtRecords:
     """Records that a fit or a session brings out of the engine, and what it does with each.
 
-    ``columns`` are the declared ones. ``cells`` are the numbers of a row: of a category one for each key. ``seconds``
-    and ``room`` are those that all fits of a row take, and the bytes that one has beside its cells.
+    ``columns`` are the declared ones; none where persons are counted alone. ``cells`` are the numbers of a row: of a
+    category one for each key. ``seconds`` and ``room`` are those that all fits of a row take, and the bytes that one
+    has beside its cells.
     """
 
     columns: tuple[str, ...]
@@ -237,7 +238,7 @@ class BroughtRecords:
         int
         """
         columns = tuple(needed(schema, self.columns))
-        asked = {Records(self.columns, (Fraction(1),) * len(self.columns))}
+        asked = {Records(self.columns, (Fraction(1),) * len(self.columns))} if self.columns else set[Records]()
         cells = _Cells(schema, stored or {}, _stays(schema, columns))
         return _in_engine(asked, columns, cells, rows) + _of_records(cells, rows, CARRIED * self.cells + self.room)
 

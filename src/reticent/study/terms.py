@@ -344,6 +344,7 @@ class StudyTerms:
         person = self.schema.person
         if not person.neighbours().size_public:
             return person.people
+        self._refuse_records((), 0)  # persons that cannot be counted would end in a fault
         cost = charge()
         try:
             found = table.units()
