@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import reticent as rt
+from reticent.study.allocation import PreparedRelease
 from tests.support.cli_kit import run
 
 STUDY = """
@@ -137,3 +139,23 @@ def test_one_check_tells_the_adjacency_that_is_meant_and_every_unknown_column(tm
     assert "Two releases are called 'one'" in said
     for name in ("wardd", "agee", "wnt", "june"):
         assert f"There is no column '{name}'" in said
+
+
+def test_the_work_of_a_plan_grows_with_its_questions_and_not_with_their_square(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    columns = {f"c{nth}": rt.real(0, 1) for nth in range(24)}
+    study = rt.study({name: [0.5] for name in columns}, adjacency="add_remove", columns=columns, budget=9)
+    looked, views = list[object](), PreparedRelease.views
+
+    def counted(prepared: PreparedRelease) -> tuple[object, ...]:
+        looked.append(prepared)
+        return views.fget(prepared)  # type: ignore[attr-defined, no-any-return]
+
+    monkeypatch.setattr(PreparedRelease, "views", property(counted))
+    found = []
+    for many in (6, 24):
+        looked.clear()
+        study.plan([f"mean(c{nth})" for nth in range(many)], epsilon=1)
+        found.append(len(looked))
+    assert found[1] < 5 * found[0]

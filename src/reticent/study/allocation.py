@@ -241,7 +241,7 @@ class PreparedRelease:
 
     def filters(self, *, where: bool) -> bool:
         """Tell if some answer is of rows that a condition chose; ``where`` is true if the study itself has one."""
-        return where or any(self._is_filtered(place) for place in range(len(self.steps)))
+        return where or any(view.schema is not None and view.places for view in self.filtered)
 
     def leave_out(self, schema: Schema) -> bool:
         """Tell if some answer of a study of this schema leaves out rows without a value."""
@@ -270,9 +270,10 @@ class PreparedRelease:
 
     def _is_filtered(self, place: int) -> bool:
         """Tell if a step of ``all_steps`` is about rows that a condition of a question chose."""
-        beside = dict(enumerate((view for view in self.views for _ in view.besides), len(self.steps)))
-        view = beside.get(place) or self._view_of(place)[0]
-        return view is not None and view.schema is not None
+        if place < len(self.steps):
+            return any(view.schema is not None and place in view.places for view in self.filtered)
+        beside = [view.schema is not None for view in self.views for _ in view.besides]
+        return dict(enumerate(beside, len(self.steps))).get(place, False)
 
     def estimand(self, place: int, of_step: str) -> str:
         """The estimand of a step of ``all_steps``, with the rows that count."""
