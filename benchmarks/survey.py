@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -212,7 +213,7 @@ def covered() -> None:
     named += [(f"Warner, ε {e}", survey.warner("x", epsilon=e)) for e in ("0.5", "1", "2", "3", "4", "6")]
     for name, design in named:
         hit, miss = (float(chance) for chance in chances(design))
-        for n in (200, 1000):
+        for n in (50, 200, 1000):
             heard, cells = np.arange(n + 1), []
             kinds: tuple[Interval, ...] = ("wilson", "exact")
             for kind in kinds:
@@ -225,6 +226,20 @@ def covered() -> None:
                 f"| {name} | {n} | {wilson.min():.3f} | {wilson.mean():.3f} | {wilson.max():.3f} | {exact.min():.3f} | "
                 f"{exact.mean():.3f} |"
             )
+
+
+def covered_together(runs: int = 20_000) -> None:
+    """Of a choice by k-ary coins: three answers of .6, .3 and .1, and others that nobody holds."""
+    print(f"\n## Coverage of all answers of a choice together at 95 %, {runs:,} surveys each\n")
+    print("| answers | ε | n | together | Wilson's at the same levels |\n|--:|--:|--:|--:|--:|")
+    for k, epsilon, n in product((5, 20), ("1", "3", "5"), (50, 200, 1000)):
+        hit, miss = map(float, chances(survey.choice("x", list(map(str, range(k))), epsilon=epsilon, method="kary")))
+        law = miss + np.array([0.6, 0.3, 0.1, *[0.0] * (k - 3)]) * (hit - miss)
+        heard = np.random.default_rng(k * n).multinomial(n, law, runs)
+        kinds: tuple[Interval, ...] = ("exact", "wilson")
+        ends = (bounds(np.arange(n + 1), n, 1 - 0.05 / k, kind) for kind in kinds)
+        shown = [((low[heard] <= law) & (law <= high[heard])).all(axis=1).mean() for low, high in ends]
+        print(f"| {k} | {epsilon} | {n} | {shown[0]:.3f} | {shown[1]:.3f} |")
 
 
 def covered_means(runs: int) -> None:
@@ -319,6 +334,7 @@ def main() -> None:
     against_theory(100 if quick else 500)
     against_peers(40 if quick else 200)
     covered()
+    covered_together()
     covered_means(1000 if quick else 4000)
     speed()
     in_the_engine(MILLION if quick else 10 * MILLION)

@@ -21,7 +21,7 @@ from reticent.errors import PublicParameterError
 from reticent.mechanisms.local_mean import LocalMean
 from reticent.survey import Design, device
 from reticent.survey.design_record import chances
-from reticent.survey.estimate import Interval, bounds, of_tally
+from reticent.survey.estimate import Interval, _shares, bounds, of_tally
 from reticent.survey.methods import CHOICES
 from reticent.survey.regression import chance_heard, information
 from reticent.survey.tally import ReportTally
@@ -64,6 +64,39 @@ def test_wilson_mapped_covers_93_to_97_percent_and_exact_at_least_95(name: str, 
 @pytest.mark.parametrize("gap", [0.8, 1.25], ids=["coins too noisy", "coins too quiet"])
 def test_coins_that_are_not_those_of_the_design_leave_the_range(gap: float) -> None:
     assert coverage(DESIGNS["warner, 2"], 1000, "wilson", gap).min() < 0.93
+
+
+@pytest.mark.parametrize("n", [50, 200])
+def test_a_share_that_few_messages_say_is_covered_and_by_no_wider_an_interval_than_exact(n: int) -> None:
+    """At epsilon 6 nobody's answer is heard n / 400 times; Wilson's own interval, a mutant, covered .88 and .91."""
+    design, heard, square = survey.warner("x", epsilon=6), np.arange(n + 1), 1.96**2
+    found = coverage(design, n, "wilson")
+    assert found.min() > 0.925
+    assert found.mean() < 0.96 < coverage(design, n, "exact").mean()
+    centre, radius = (heard + square / 2) / (n + square), square * (heard * (n - heard) / n + square / 4)
+    low, high = centre - np.sqrt(radius) / (n + square), centre + np.sqrt(radius) / (n + square)
+    miss = float(chances(design)[1])
+    assert scipy.stats.binom.pmf(heard, n, miss)[(low <= miss) & (miss <= high)].sum() < 0.92
+    ours = bounds(heard, n, 0.95, "wilson")
+    assert (ours[0] <= low + 1e-4).all()
+    assert (ours[1] >= high - 1e-4).all()
+
+
+@pytest.mark.parametrize(("epsilon", "n"), [("3", 50), ("5", 50), ("5", 200)])
+def test_answers_together_keep_their_level_for_an_answer_of_nobody(epsilon: str, n: int) -> None:
+    """Each of 20 may miss in .0025 of surveys. By Wilson's interval, a mutant, it was .0058 to .036."""
+    design = survey.choice("x", [str(place) for place in range(20)], epsilon=epsilon, method="kary")
+    hit, miss = (float(chance) for chance in chances(design))
+    shares, heard = np.array([0.0, 0.02, 0.1, 0.3]), np.arange(n + 1)
+    law = scipy.stats.binom.pmf(heard[:, None], n, miss + shares * (hit - miss))
+    tallies = (ReportTally(n, np.array([one, n - one, *[0] * 18])) for one in heard.tolist())
+    ends = np.array([_shares(design, one, "wilson", 0.95)[0].together for one in tallies])
+    missed = (law * ((shares < ends[:, :1]) | (ends[:, 1:] < shares))).sum(axis=0)
+    assert missed.max() <= 0.0025
+    assert missed.max() > 0.0025 / 5
+    low, high = ((end - miss) / (hit - miss) for end in bounds(heard, n, 0.9975, "wilson"))
+    wilson = (law * ((shares < low[:, None]) | (high[:, None] < shares))).sum(axis=0)
+    assert wilson.max() > 0.0025
 
 
 @pytest.mark.wide

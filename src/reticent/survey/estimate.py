@@ -2,8 +2,9 @@
 
 A share f is heard with probability s = f c + (1 - f) d, so (heard share - d) / (c - d) is unbiased. Its interval is
 that of the binomial share s (Wilson 1927, or Clopper and Pearson 1934: at least the level), mapped by the same line.
-Several answers: intervals at 1 - (1 - level) / k hold together (Bonferroni), and the estimates are projected
-on the simplex.
+Where at most 3 messages say it, or do not, a normal law is poor: that end is Clopper and Pearson's (as Brown, Cai and
+DasGupta 2001 do by a Poisson law). Several answers: intervals at 1 - (1 - level) / k hold together (Bonferroni), if
+each covers as often as it says so far out, which Clopper and Pearson's do. The estimates are projected on the simplex.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ Interval: TypeAlias = Literal["wilson", "exact"]
 SUSPECT: Final = 0.01  # of a check that nothing is wrong with
 IMPOSSIBLE: Final = 1e-6  # likewise: below it there is no estimate
 MOST_GROUPS: Final = 1000
+FEW: Final = 3  # messages: with fewer of a kind Wilson's interval misses a rare share up to three times too often
 
 
 def of_answers(
@@ -197,7 +199,7 @@ def _shares(design: DesignRecord, heard: ReportTally, interval: Interval, level:
     consistent = np.clip(estimates, 0, 1) if binary else simplex(estimates)
     low, high = (_mapped(end, hit, miss) for end in bounds(support, n, level, interval))
     joint = 1 - (1 - level) / len(support)
-    low_all, high_all = (_mapped(end, hit, miss) for end in bounds(support, n, joint, interval))
+    low_all, high_all = (_mapped(end, hit, miss) for end in bounds(support, n, joint, interval if binary else "exact"))
     z = variance.quantile(level)
     found = []
     for place, label in enumerate(labels):
@@ -244,17 +246,22 @@ def bounds(
     pair of arrays of shape (k,)
         Shares in [0, 1].
     """
-    if interval == "wilson":
-        square = variance.quantile(level) ** 2
-        centre = (heard + square / 2) / (n + square)
-        radius = np.sqrt(square * (heard * (n - heard) / n + square / 4)) / (n + square)
-        return centre - radius, centre + radius
-    from scipy.stats import beta
+    from scipy.special import betaincinv
 
-    tail = (1 - level) / 2
-    low = np.where(heard > 0, beta.ppf(tail, np.maximum(heard, 1), n - heard + 1), 0.0)
-    high = np.where(heard < n, beta.ppf(1 - tail, heard + 1, np.maximum(n - heard, 1)), 1.0)
-    return low, high
+    rest, tail = n - heard, (1 - level) / (2 if interval == "exact" else 1)
+    low, high = np.zeros(len(heard)), np.ones(len(heard))
+    low[heard > 0] = betaincinv(heard[heard > 0], rest[heard > 0] + 1, tail)
+    high[rest > 0] = betaincinv(heard[rest > 0] + 1, rest[rest > 0], 1 - tail)
+    if interval == "exact":
+        return low, high
+    square = variance.quantile(level) ** 2
+    centre = (heard + square / 2) / (n + square)
+    radius = np.sqrt(square * (heard * rest / n + square / 4)) / (n + square)
+    # of a rare share the lower end alone misses, so that the tail of that end is all of 1 - level
+    return (
+        np.minimum(centre - radius, np.where(heard <= FEW, low, 1.0)),
+        np.maximum(centre + radius, np.where(rest <= FEW, high, 0.0)),
+    )
 
 
 def simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -80,7 +80,7 @@ def heavy(design: DesignRecord, answers: Answers | ReportTally, *, false: float 
 
     Accuracy
     --------
-    The binomial tail is exact; intervals are Wilson's at 1 - 0.05 / k, all together at 95 %.
+    The binomial tail is exact; intervals are Clopper and Pearson's at 1 - 0.05 / k: all hold together at 95 %.
     """
     from scipy.stats import binom
 
@@ -96,17 +96,18 @@ def heavy(design: DesignRecord, answers: Answers | ReportTally, *, false: float 
     cut = int(binom.isf(false / k, n, miss)) + 1
     while binom.sf(cut - 1, n, miss) > false / k:
         cut += 1
-    low, high = (np.asarray((end - miss) / (hit - miss)) for end in bounds(heard.support, n, 1 - 0.05 / k, "wilson"))
     named = np.flatnonzero(heard.support >= cut)
     ranked = named[np.argsort(-heard.support[named], kind="stable")]
+    ends = bounds(heard.support[ranked], n, 1 - 0.05 / k, "exact")
+    low, high = (np.asarray((end - miss) / (hit - miss)) for end in ends)
     found = tuple(
         Hitter(
             design.among[place],
             float((heard.support[place] / n - miss) / (hit - miss)),
-            float(low[place]),
-            float(high[place]),
+            float(low[rank]),
+            float(high[rank]),
         )
-        for place in ranked.tolist()
+        for rank, place in enumerate(ranked.tolist())
     )
     return Hitters(found, n, (cut / n - miss) / (hit - miss), _sure(n, cut, hit, miss), false)
 
