@@ -170,6 +170,31 @@ def test_an_atom_among_wide_cells_has_its_own_share(method: Method, top: int) ->
     assert abs(float((density.sample(20_000) == 0).mean()) - 0.3) < 0.03  # nine deviations of drawing
 
 
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (4.0, 5.0), (9.0, 10.0)])
+def test_the_interval_of_a_quantile_is_of_whole_cells_and_no_wider(low: float, high: float) -> None:
+    """All records lie in a tenth of one cell, [0, 10]: ends drawn evenly in it, a mutant, were up to 9 from them."""
+    rows = np.random.default_rng(6).uniform(low, high, 3_000)
+    study = rt.study({"x": rows}, adjacency="add_remove", columns={"x": rt.real(0, 100)}, budget=9)
+    detail = rt.Detail(cells=10)
+    density = density_of(study.release([rt.density("x", method="histogram", detail=detail)], epsilon=8))
+    for level in (0.1, 0.5, 0.9):
+        found = density.quantile_interval(level)
+        assert found.low <= np.quantile(rows, level) <= found.high
+        assert (found.low, found.high) == (0.0, 10.0)
+
+
+def test_the_interval_of_a_quantile_of_whole_numbers_ends_at_a_number_of_its_cell() -> None:
+    """Cells of five numbers: the last of the cell is 9; an atom is by itself."""
+    rows = np.repeat([6, 7], [1_500, 1_500])
+    study = rt.study({"x": rows}, adjacency="add_remove", columns={"x": rt.integer(0, 19)}, budget=18, override="test")
+    detail = rt.Detail(cells=4)
+    density = density_of(study.release([rt.density("x", method="histogram", detail=detail)], epsilon=8))
+    found = density.quantile_interval(0.5)
+    assert (found.low, found.high) == (5.0, 9.0)
+    atom = density_of(study.release([rt.density("x", method="histogram", detail=detail, atoms=[6, 7])], epsilon=8))
+    assert (atom.quantile_interval(0.2).low, atom.quantile_interval(0.2).high) == (6.0, 6.0)
+
+
 @pytest.mark.wide
 def test_lost_cells_are_inside_the_interval() -> None:
     """Sparse: where no cell reaches the bar the interval is everything, for the table and for every quantile."""

@@ -239,6 +239,8 @@ class Density:
     def quantile_interval(self, level: float) -> Estimate:
         """``quantile(level)`` with its interval at 95 %: values that ``probability`` up to them cannot tell from it.
 
+        An end is an edge of a cell or an atom, since nobody knows where in a cell its records are.
+
         Raises
         ------
         PublicParameterError
@@ -252,10 +254,17 @@ class Density:
         ends = np.where(level + radii <= 0.0, self.axes[0].low, ends)  # what is shown may begin and end too late
         ends = np.where(level + radii >= 1.0, self.axes[0].high, ends)
         a, b, c, d, low, high = ends.tolist()
-        step = self.axes[0].step
-        unit = calendar.Calendar(step).units if step else ""
-        found = (value, min(low, value), max(high, value), (b - a) / 2.0, (d - c) / 2.0)
-        return Estimate(*found, step=step, unit=unit)
+        (low, _), (_, high) = self._stretch(low), self._stretch(high)
+        found, step = (value, min(low, value), max(high, value), (b - a) / 2.0, (d - c) / 2.0), self.axes[0].step
+        return Estimate(*found, step=step, unit=calendar.Calendar(step).units if step else "")
+
+    def _stretch(self, value: float) -> tuple[float, float]:
+        """The ends of the cell that a value lies in; an edge and an atom are by themselves."""
+        one = self.axes[0]
+        if value in dict(self.atoms) or (not one.whole and value in one.cuts):
+            return value, value
+        place = int(np.searchsorted(one.cuts, value, side="right"))
+        return float(one.cuts[place - 1]), float(one.cuts[place]) - one.whole
 
     def mean(self) -> NDArray[Any]:
         """The mean of each column, atoms counted: shape (columns,). Of dates it is a date; see ``sample``."""
