@@ -349,4 +349,4 @@ def test_a_line_begins_with_the_width_of_a_typical_column(asked: str, typical: s
     widths = {name: (noise, sampling) for name, noise, sampling in line.others}
     assert line.typical == typical
     assert line.headline == widths[typical] != (line.noise, line.sampling)
-    assert "The first width is that of a typical column." in plan.footnote()
+    assert "The first width is that of a typical column: no plan knows yours." in plan.footnote()

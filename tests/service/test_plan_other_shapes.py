@@ -52,6 +52,7 @@ def drawn(name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
         "at one end": made.exponential(5, ROWS),
         "narrow near one end": made.normal(10, 2, ROWS),
         "even": made.uniform(0, 100, ROWS),
+        "off the middle": made.normal(35, 12.5, ROWS),
     }
     return np.clip(np.abs(laws[name]), 0.001, 100)
 
@@ -132,7 +133,7 @@ def test_a_correlation_of_columns_whose_spread_the_noise_hides_is_planned_as_wid
 
 def test_a_question_by_group_tells_the_widths_of_a_group_a_tenth_as_large() -> None:
     groups = np.where(np.arange(ROWS) < ROWS / 20, "a", "b")  # a tenth of half
-    study = studied({"x": drawn("usual"), "g": groups}, {"x": rt.real(0, 100), "g": rt.category(["a", "b"])})
+    study = studied({"x": drawn("off the middle"), "g": groups}, {"x": rt.real(0, 100), "g": rt.category(["a", "b"])})
     told, (small, _) = widths(study, "mean(x) by g")
     assert close(told["a group a tenth as large"], small), (told, small)
     (line, *_) = study.plan(["median(x) by g"], epsilon="0.1").lines

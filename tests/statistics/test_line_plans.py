@@ -19,6 +19,7 @@ from reticent.statistics.context import Setting
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
 from reticent.statistics.price import Price
+from reticent.statistics.quantiles.shapes import WeightShape
 from reticent.statistics.regression.assumed_columns import (
     FURTHER,
     SHAPES,
@@ -167,7 +168,7 @@ def test_releases_of_a_shape_that_is_known_by_its_moments_have_its_widths(
 def test_releases_of_weighted_rows_of_such_a_shape_have_its_widths(shape: RelatedColumns) -> None:
     people, near = 20_000, Adjacency("add_remove")
     plan = LeastSquares(Frame((BOX, BOX), BOX), Price(Fraction(20), Fraction(0), near), people, times=Fraction(3))
-    (told,) = (one for one in further(plan, people) if one.name == shape.name)
+    (told,) = (one for one in further(plan, people, WeightShape("even", (1.0, 1 / 2, 1 / 3))) if one.name == shape.name)
     noises, samplings = [], []
     for key in range(5):
         weights = np.random.default_rng(key).integers(0, WEIGHT_ONE, people)

@@ -400,6 +400,7 @@ SMALL: Final = "one group of a tenth"
 TENTH: Final = "a group a tenth as large"
 TENTH_PASSES: Final = "if a tenth of rows pass"
 HUNDREDTH: Final = "a group a hundredth as large"
+LARGER: Final = "a group of nine rows in ten"
 ALWAYS: Final[Replies] = ((ANY, 1.0),)
 NEVER: Final[Replies] = ((ANY, 0.0),)
 ALIKE: Final = 1.2  # half-widths of two shapes that a plan does not tell apart

@@ -30,7 +30,17 @@ from reticent.privacy.filters import Currency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP
 from reticent.privacy.numbers import show
-from reticent.statistics.context import HUNDREDTH, TENTH, TENTH_PASSES, ExpectedAccuracy, Setting, Step, at_each, joined
+from reticent.statistics.context import (
+    HUNDREDTH,
+    LARGER,
+    TENTH,
+    TENTH_PASSES,
+    ExpectedAccuracy,
+    Setting,
+    Step,
+    at_each,
+    joined,
+)
 from reticent.statistics.counts.incomplete_share import IncompleteStep, leaves_out
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import calendar_told, deltas, prepare
@@ -252,19 +262,24 @@ class PreparedRelease:
         return place < len(self.steps) and leaves_out(self.asked[place], self.schema or schema)
 
     def _in_groups(self, place: int, people: int) -> ExpectedAccuracy:
-        """The expectation of a step; by group for groups of equal size, and for a tenth and a hundredth as large."""
+        """The expectation of a step; by group for groups of equal size, smaller ones, and one of nearly all rows."""
         step = self.all_steps[place]
         found = step.expected(people)
         keys = self.asked[place].keys if place < len(self.steps) else None
         if keys is None or len(keys.labels) < 2:
             return found
         smaller = [(name, step.expected(max(people // times, 1))) for name, times in SMALLER_GROUPS]
+        larger = (LARGER, step.expected(max(people * len(keys.labels) * 9 // 10, 1)))
         return replace(
             found,
             replies=joined(("equal groups", found.replies), *((name, one.replies) for name, one in smaller)),
             others=(
                 *found.others,
-                *((name, one.noise, one.sampling) for name, one in smaller if one.noise not in (None, found.noise)),
+                *(
+                    (name, *one.headline)
+                    for name, one in (*smaller, larger)
+                    if one.noise is not None and one.headline != found.headline
+                ),
             ),
         )
 

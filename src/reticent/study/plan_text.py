@@ -161,7 +161,7 @@ def widths_words(lines: Sequence[ExpectedAccuracy]) -> str:
             text += f" {unit} is the column's {name}, which a plan cannot know: if it is 10, ± 0.04 {unit} is ± 0.4."
     if shapes := shapes_of(lines):
         typical = any(line.headline != (line.noise, line.sampling) for line in lines)
-        first = " The first width is that of a typical column." if typical else ""
+        first = " The first width is that of a typical column: no plan knows yours." if typical else ""
         text += f"{first} In brackets, the range over public shapes: {', '.join(shapes)}."
     return text
 

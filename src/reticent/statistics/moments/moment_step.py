@@ -73,6 +73,7 @@ TYPICAL_SPREAD: Final = "a deviation of a tenth"
 # Of 1,218 public columns between round bounds the median deviation is 1/9.7 of the range, at .34 of it. Noise hides a
 # narrow one: of 1 in 50 no shape of a mean has as much.
 OF_SPREADS: Final = (
+    *SHAPES,
     AssumedShape(TYPICAL_SPREAD, -0.3, 0.2, 3.0),
     AssumedShape("at one end of wide bounds", -0.98, 0.02, 9.0),  # exponential, a hundredth of the range as its mean
 )
@@ -441,8 +442,8 @@ class MomentStep:
         replies = of_any(passing(lambda number: not too_few(number, drawn), size, drawn))
         if too_few(size, drawn):
             return ExpectedAccuracy(None, None, FEW, replies)
-        typical, part, more = (OFF_MIDDLE, 8, "") if self.shape != "sd" else (TYPICAL_SPREAD, 10, f"; {FAR_BOUNDS}")
-        shapes = (*SHAPES, *(OF_SPREADS if self.shape == "sd" else ()))
+        typical, part, shapes = (OFF_MIDDLE, 8, SHAPES) if self.shape == "mean" else (TYPICAL_SPREAD, 10, OF_SPREADS)
+        more = f"; {FAR_BOUNDS}" if self.shape == "sd" else ""
         usual, *others = ((shape.name, *self._widths(shape, size)) for shape in shapes)
         note = f"for a standard deviation of 1/{part} of the range{'' if groups == 1 else EQUAL_GROUPS}{more}"
         found = ExpectedAccuracy(*usual[1:], note, replies, tuple(others), typical=typical)

@@ -31,7 +31,6 @@ from reticent.statistics.quantiles.quantile_draws import QuantileDraws
 from reticent.statistics.quantiles.shapes import TIED, ColumnShape, WeightShape, ties_expected
 
 FEW_FOR_BOTH: Final = "one end of the interval is the bound: too few people for both ends at this ε"
-UNWEIGHTED: Final = WeightShape("", (1.0, 1.0, 1.0))
 UNSEEN: Final = 1e-3  # probability that a plan does not print
 
 
@@ -42,7 +41,7 @@ def expected(draws: QuantileDraws, people: int) -> ExpectedAccuracy:
 
 def _expected(draws: QuantileDraws, people: int) -> ExpectedAccuracy:
     rows = (people if draws.units is None else draws.units) / draws.groups
-    weights = _weights(draws)
+    weights = _weights(draws, rows * draws.groups)
     size, squares = weights[0].powers[1] * rows, weights[0].squares
     bounded = not draws.cells.free
     tied = bounded and _ties_expected(draws, size, _width(draws) / shapes.SPANS)
@@ -53,11 +52,13 @@ def _expected(draws: QuantileDraws, people: int) -> ExpectedAccuracy:
         (f"weights {one.name}", _replies(draws, one.powers[1] * rows, reply_rule.gives_replies, tied=tied)[0][1])
         for one in weights[1:]
     )
-    if both[0][1] < LIKELY:
+    if both[0][1] < LIKELY or (told and told[0][1] < LIKELY):
         return ExpectedAccuracy(None, None, FEW if replies[0][1] < LIKELY else FEW_FOR_BOTH, (*replies, *told))
     noise, sampling = _widths(draws, size, squares, None, tied=tied)
+    if told:  # other columns are of rows with typical weights
+        size, squares = weights[1].powers[1] * rows, weights[1].squares
     note = "for a standard deviation of 1/8 of the range" if bounded else shapes.unit_words(spread=draws.spread)
-    note += f", weights {weights[0].name}" if len(weights) > 1 else ""
+    note += f", weights {weights[1].words}" if told else ""
     heaped = draws.pricing.size is not None and dict(both)[HEAPED] >= LIKELY
     mechanism, crowd = draws.pricing.size, draws.pricing.crowd / draws.unit
     column = draws.cells, ranks.resolution(draws.query.column, draws.setting)
@@ -108,10 +109,10 @@ def _width(draws: QuantileDraws) -> float:
     return max(float(high - low), float(draws.cells.step or 0))
 
 
-def _weights(draws: QuantileDraws) -> tuple[WeightShape, ...]:
-    """Public shapes of weights, the usual one first; rows without weights have weight 1."""
+def _weights(draws: QuantileDraws, rows: float) -> tuple[WeightShape, ...]:
+    """Public shapes of weights: the usual, and the typical one first; rows without weights have weight 1."""
     weight = draws.query.weight
-    return (UNWEIGHTED,) if weight is None else shapes.of_weights(weight, draws.setting.schema)
+    return (shapes.ALIKE_WEIGHTS,) if weight is None else shapes.of_weights(weight, draws.setting.schema, rows)
 
 
 def _other_columns(

@@ -110,11 +110,18 @@ class WeightShape:
     powers: tuple[float, float, float]
 
     @property
+    def words(self) -> str:
+        """Words of a plan: the name, the mean, and what a curator declares for another."""
+        told = f"{self.name}: a mean of {rough(self.powers[1])} of the largest"
+        return f"{told}; closer bounds of the weight, or margins, tell yours" if self.name == TYPICAL_WEIGHTS else told
+
+    @property
     def squares(self) -> float:
         """The sum of squares of weights by their sum."""
         return self.powers[2] / self.powers[1]
 
 
+ALIKE_WEIGHTS: Final = WeightShape("all alike", (1.0, 1.0, 1.0))
 SPANS: Final = 6.0  # standard deviations of the usual shape that the bounds are apart
 AT_A_BOUND: Final = "many at one bound"
 NORMAL: Final = ColumnShape("usual", lambda level: 0.5 + NormalDist().inv_cdf(level) / SPANS)
@@ -147,7 +154,12 @@ NO_SHAPE: Final = (
     "noise is less where many values equal the quantile, more in a gap between two groups"  # of no shape here
 )
 ROUNDED: Final = 20  # distinct values of a column of rounded ones; whole numbers may have fewer
-LARGE: Final = 1 / 10  # mean of the weights of which few are large, exponential, in units of the largest
+LARGE: Final = 1 / 20  # mean of the weights of which few are large, exponential, in units of the largest
+# Five weights of surveys, in units of a round number above the largest, had means of .08 to .59, and of .6 to 1.2 times
+# this one, with three quarters of it as deviation.
+LEAST_MEAN: Final = 1 / 8
+TYPICAL_WEIGHTS: Final = "as surveys have them"
+WEIGHTS_OF_MARGINS: Final = "that add up to the margins"
 
 
 def of_free(*, heaped: bool) -> tuple[tuple[str, ColumnShape, bool], ...]:
@@ -178,16 +190,42 @@ def rounded(level: float, values: int) -> ColumnShape:
     return ColumnShape("rounded values", lambda at: 0.5 + step * (math.floor((at - level) * values) + 0.5))
 
 
-def of_weights(weight: Weighing, schema: Schema) -> tuple[WeightShape, ...]:
-    """Public shapes of weights between the declared least and the largest one, the usual shape first."""
-    least = min(max(float(schema.bounded(weight.column, "weight")[0] / weight.highest), 0.0), 1.0)
+def of_weights(weight: Weighing, schema: Schema, rows: float) -> tuple[WeightShape, ...]:
+    """Public shapes of weights between the declared least and the largest one: the usual, and the typical one first.
+
+    Parameters
+    ----------
+    weight : Weighing
+    schema : Schema
+        Whose design may have public margins: their total, by the number of rows, is the mean of weights.
+    rows : float
+        Number of weighted rows, of all that are asked about.
+
+    Returns
+    -------
+    tuple of WeightShape
+    """
+    highest = float(weight.highest)
+    least = min(max(float(schema.bounded(weight.column, "weight")[0]) / highest, 0.0), 1.0)
     beyond = math.exp(-least / LARGE)
     few = (least + beyond * LARGE, least**2 + beyond * 2.0 * LARGE * (least + LARGE))
+    mean, name = _mean_weight(least), TYPICAL_WEIGHTS
+    margins = None if schema.design is None or schema.where is not None else schema.design.margins
+    if margins is not None and least < float(margins.total) / (highest * rows) < 1.0:
+        mean, name = float(margins.total) / (highest * rows), WEIGHTS_OF_MARGINS
+    spread = min((mean - least) ** 2 / 2.0, (mean - least) * (1.0 - mean) / 3.0)
     return (
         WeightShape("spread evenly up to the largest", (1.0, (1.0 + least) / 2.0, (1.0 + least + least**2) / 3.0)),
-        WeightShape("all alike", (1.0, 1.0, 1.0)),
+        WeightShape(name, (1.0, mean, mean**2 + spread)),
+        ALIKE_WEIGHTS,
+        WeightShape("half of them the largest", (1.0, (1.0 + least) / 2.0, (1.0 + least**2) / 2.0)),
         WeightShape("few of them large", (1.0, *few)),
     )
+
+
+def _mean_weight(least: float) -> float:
+    """Mean of typical weights in units of the largest: the geometric mean of their bounds, if that is not small."""
+    return max(math.sqrt(least), LEAST_MEAN)
 
 
 def ties_expected(

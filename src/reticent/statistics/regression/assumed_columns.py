@@ -22,6 +22,8 @@ import numpy as np
 from reticent.data.query import WEIGHT_ONE
 from reticent.entropy import Replayed
 from reticent.outcome import Estimate
+from reticent.statistics.quantiles.shapes import ALIKE_WEIGHTS as ALIKE
+from reticent.statistics.quantiles.shapes import WeightShape
 from reticent.statistics.regression.engine import Engine
 from reticent.statistics.regression.frame import CategoryKeys, Frame
 from reticent.statistics.regression.plans import unit_values
@@ -38,11 +40,11 @@ USUAL: Final = 1 / 3  # deviation of the usual shape, whose middle is that of th
 RELATED: Final = 0.5  # correlation of any two numbers that are not of the usual shape, as of age and schooling
 ABOVE: Final = 2.0  # deviations from the lower bound
 TABLES: Final = 5
+NARROW: Final = 1e-9  # variance of weights that count as equal
 LARGEST_SHOWN: Final = 20_000
 NINE_IN_TEN: Final = 1.2815515655446004  # normal deviations
 LEAST: Final = AT_95 / math.sqrt(CLEAR)  # deviations of the noise of X'X by which a coefficient is told
 TOLD: Final = 0.5  # of the variance of y, by numbers that tell something of it
-EVEN, EVEN_SQUARES = 1 / 2, 1 / 3  # means of weights spread evenly up to the largest, and of their squares
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,32 +66,70 @@ FURTHER: Final = (
 )
 
 
-def shown(plan: Engine, people: int) -> dict[str, AssumedWidths] | None:
-    """Expected half-widths of a slope on made-up tables of each skewed shape; None where no intervals are bought."""
-    return None if isinstance(plan, PlainSquares) else {name: _of(plan, people, one) for name, one in SHAPES.items()}
+def shown(plan: Engine, people: int, weights: WeightShape = ALIKE) -> dict[str, AssumedWidths] | None:
+    """Expected half-widths of a slope on made-up tables of each skewed shape; None where no intervals are bought.
+
+    Parameters
+    ----------
+    plan : Engine
+    people : int
+    weights : WeightShape, optional
+        Shape of the weights of rows.
+
+    Returns
+    -------
+    dict of shape to AssumedWidths, or None
+    """
+    if isinstance(plan, PlainSquares):
+        return None
+    return {name: _of(plan, people, one, weights) for name, one in SHAPES.items()}
 
 
-def usual(plan: LeastSquares | Point, people: int) -> AssumedWidths:
-    """Expected half-widths of each coefficient on made-up tables of the usual shape."""
-    return _of(plan, people, USUAL)
+def usual(plan: LeastSquares | Point, people: int, weights: WeightShape = ALIKE) -> AssumedWidths:
+    """Expected half-widths of each coefficient on made-up tables of the usual shape.
+
+    Parameters
+    ----------
+    plan : LeastSquares or Point
+    people : int
+    weights : WeightShape, optional
+        Shape of the weights of rows.
+
+    Returns
+    -------
+    AssumedWidths
+    """
+    return _of(plan, people, USUAL, weights)
 
 
-def further(plan: LeastSquares | Point, people: int) -> tuple[RelatedWidths, ...]:
+def further(plan: LeastSquares | Point, people: int, weights: WeightShape = ALIKE) -> tuple[RelatedWidths, ...]:
     """Expected half-widths of the slopes of numbers, where the first is one, for columns whose moments tell them.
 
     A coefficient that is seldom told has the noise of a release that just tells it: noise of X'X makes it look large
     enough (``sandwich``). Sampling is then that of the narrowest columns that are told as often as not.
+
+    Parameters
+    ----------
+    plan : LeastSquares or Point
+    people : int
+    weights : WeightShape, optional
+        Shape of the weights of rows.
+
+    Returns
+    -------
+    tuple of RelatedWidths
     """
     if isinstance(plan.frame.blocks[0], CategoryKeys):
         return ()
     alone = len(plan.frame.numbers) == 1
-    return tuple(_by_moments(plan, people, one) for one in FURTHER if not (alone and one.correlation))
+    return tuple(_by_moments(plan, people, one, weights) for one in FURTHER if not (alone and one.correlation))
 
 
-def _by_moments(plan: LeastSquares | Point, people: int, columns: RelatedColumns) -> RelatedWidths:
+def _by_moments(
+    plan: LeastSquares | Point, people: int, columns: RelatedColumns, weights: WeightShape
+) -> RelatedWidths:
     frame, y = plan.frame, columns.y
-    weighted = isinstance(plan, LeastSquares) and plan.weighted
-    rows, squares = people * (EVEN if weighted else 1.0), EVEN_SQUARES / EVEN if weighted else 1.0
+    rows, squares = people * weights.powers[1], weights.squares
     if isinstance(plan, Point) and y >= 1.0:  # half of the errors are cut, and cut ones bend nothing
         rows, squares = rows / 2.0, squares * 2.0
     means, about = _moments(frame, columns.spread, correlation=columns.correlation)
@@ -121,8 +161,8 @@ def _by_moments(plan: LeastSquares | Point, people: int, columns: RelatedColumns
     return RelatedWidths(columns.name, noise, sampling, NormalDist().cdf(clear), each)
 
 
-def _of(plan: LeastSquares | Point, people: int, spread: float) -> AssumedWidths:
-    """Expected half-widths for one shape.
+def _of(plan: LeastSquares | Point, people: int, spread: float, weights: WeightShape) -> AssumedWidths:
+    """Expected half-widths for one shape of columns, and one of weights.
 
     Under a pure price a smaller table at a larger epsilon stands for the whole one: noise per row is the same.
     """
@@ -132,7 +172,7 @@ def _of(plan: LeastSquares | Point, people: int, spread: float) -> AssumedWidths
     more, pure = size / people, not plan.price.delta
     if pure:
         plan = replace(plan, price=replace(plan.price, epsilon=plan.price.epsilon * people / size))
-    each, told, some = _made_up(plan, size, spread)
+    each, told, some = _made_up(plan, size, spread, weights)
     falls = (1.0 if pure else more), math.sqrt(more)  # noise falls with n, sampling with its root
     scaled = tuple(one and (one[0] * falls[0], one[1] * falls[1]) for one in each)
     return AssumedWidths(scaled, told, some, int(plan.frame.intercept))
@@ -168,15 +208,16 @@ class AssumedWidths:
 
 
 @lru_cache(maxsize=192)
-def _made_up(plan: Engine, size: int, spread: float) -> tuple[tuple[tuple[float, float] | None, ...], int, int]:
+def _made_up(
+    plan: Engine, size: int, spread: float, weights: WeightShape
+) -> tuple[tuple[tuple[float, float] | None, ...], int, int]:
     """Simulate a plan on made-up tables: half-widths of each coefficient, tables in which all or some are told."""
     tables, told, some, first = [], 0, 0, int(plan.frame.intercept)
     for key in range(TABLES):
         values, targets = made_up_rows(plan.frame, size, key, spread)
         entropy = Replayed(f"expected {key}")
-        if isinstance(plan, LeastSquares) and plan.weighted:  # spread evenly up to the largest
-            even = np.linspace(0, WEIGHT_ONE, len(targets)).astype(np.int64)[_shuffled(len(targets), key)]
-            estimates = plan.draw(values, targets, entropy, even).estimates
+        if isinstance(plan, LeastSquares) and plan.weighted:
+            estimates = plan.draw(values, targets, entropy, _weights(weights, len(targets), key)).estimates
         else:
             estimates = plan.draw(values, targets, entropy).estimates
         told += None not in estimates
@@ -237,9 +278,17 @@ def _normal(n: int, key: int) -> Floats:
     return np.asarray(values / max(float(values.std()), 1e-9))
 
 
-def _shuffled(n: int, key: int) -> Integers:
-    """The places of n rows in a made-up order."""
-    return np.asarray(np.argsort(Replayed(f"order {key}").words(n), kind="stable"), np.int64)
+def _weights(shape: WeightShape, n: int, key: int) -> Integers:
+    """n weights of a beta law with the moments of a shape, in a made-up order."""
+    from scipy.special import betaincinv
+
+    _, mean, square = shape.powers
+    if square - mean**2 < NARROW:
+        return np.full(n, round(WEIGHT_ONE * mean), np.int64)
+    parts = mean * (1.0 - mean) / (square - mean**2) - 1.0
+    drawn = betaincinv(mean * parts, (1.0 - mean) * parts, (np.arange(n) + 0.5) / n)
+    order = np.argsort(Replayed(f"order {key}").words(n), kind="stable")
+    return np.asarray(np.round(WEIGHT_ONE * drawn), np.int64)[order]
 
 
 def _placed(unit: Floats, bounds: Bound, spread: float) -> Floats:

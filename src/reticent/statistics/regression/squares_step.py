@@ -6,9 +6,10 @@ sums. What a plan shows is what made-up rows show, drawn by the plan itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -40,6 +41,7 @@ from reticent.statistics.context import (
 )
 from reticent.statistics.price import Price
 from reticent.statistics.public_facts import kept
+from reticent.statistics.quantiles.shapes import ALIKE_WEIGHTS, WeightShape, of_weights
 from reticent.statistics.regression.assumed_columns import (
     MIDDLE,
     RELATED,
@@ -81,12 +83,13 @@ class Squares:
     """Least squares as a plan: records of y and the columns on ``units``, a category as the place of its key.
 
     Of weighted rows the weight is the last column, a whole number from 0 to WEIGHT_ONE. ``coefficients`` are their
-    names and units, for a plan.
+    names and units, and ``weights`` the shapes of weights by the number of rows, for a plan.
     """
 
     plan: Engine
     units: tuple[Fraction, ...]
     coefficients: tuple[tuple[str, str], ...] = ()
+    weights: Callable[[float], tuple[WeightShape, ...]] | None = None
 
     @property
     def guarantee(self) -> Guarantee:
@@ -130,19 +133,25 @@ class Squares:
                 return ExpectedAccuracy(None, None, "no reply: noise would hide every slope", NEVER)
             told = f"{NONE}; {clear} of {len(self.plan.frame.features)} are told, {RULE}"
             return ExpectedAccuracy(None, None, told, ALWAYS)
-        shapes = shown(self.plan, people)
+        even, weights, *ends = (ALIKE_WEIGHTS,) * 2 if self.weights is None else self.weights(float(people))
+        shapes = shown(self.plan, people, weights)
         assert shapes is not None
         assert not isinstance(self.plan, PlainSquares)
-        more = further(self.plan, people)
+        more = further(self.plan, people, weights)
+        if ends and more:  # the narrowest columns with the narrowest weights, the widest with the widest
+            of_ends = (
+                (further(self.plan, people, ends[0])[0], ends[0]),
+                (further(self.plan, people, ends[-1])[1], ends[-1]),
+            )
+            more += tuple(replace(one, name=f"{one.name}, weights {weight.name}") for one, weight in of_ends)
         replies: Replies = (
             *((f"a deviation of {name}", of_tables(shape.some, TABLES)) for name, shape in shapes.items()),
             *((one.name, one.chance) for one in more),
         )
         note = _told_words(shapes)
         note += f"; {tables_words(TABLES, TABLES)}" if any(one.some == TABLES for one in shapes.values()) else ""
-        weighted = isinstance(self.plan, LeastSquares) and self.plan.weighted
-        if weighted:
-            note += "; weights are spread evenly up to the largest"
+        if self.weights is not None:
+            note += f"; weights {weights.words}"
         elif (rare := rows_of_keys(self.plan, people)) is not None:
             note += KEYS.format(*rare)
         others = [
@@ -150,7 +159,8 @@ class Squares:
             *((one.name, one.noise, one.sampling) for one in more),
         ]
         seldom = {one.name for one in more if one.chance < LIKELY}
-        widths, typical = usual(self.plan, people).widths, f"a deviation of {MIDDLE}"
+        middle = usual(self.plan, people, even)
+        widths, typical = middle.widths, f"a deviation of {MIDDLE}"
         if widths is None or shapes[MIDDLE].widths is None:
             told_of = [shape for shape in others if shape[0] not in seldom]
             if not told_of and widths is None:
@@ -158,13 +168,13 @@ class Squares:
             typical = told_of[0][0] if told_of else ""
             widths = widths or told_of[0][1:]
         by_shape = {f"a deviation of {name}": shape.each for name, shape in shapes.items()}
-        each = (by_shape | {one.name: one.each for one in more} | {"": usual(self.plan, people).each})[typical]
+        each = (by_shape | {one.name: one.each for one in more} | {"": middle.each})[typical]
         told_each = tuple(
             NumberWidths(name, one and one[0], one and one[1], unit)
             for (name, unit), one in zip(self.coefficients, each, strict=False)
         )
-        middle = "columns in the middle of their range that tell nothing of y"
-        which = f"columns of this shape: {typical}{self._farther}" if typical else middle
+        untold = "columns in the middle of their range that tell nothing of y"
+        which = f"columns of this shape: {typical}{self._farther}" if typical else untold
         note = f"of the first slope, for {which}; {note}"
         return ExpectedAccuracy(*widths, note, replies, tuple(others), numbers=told_each, typical=typical)
 
@@ -253,7 +263,12 @@ def least_squares(
         if weight is None
         else Records((*names, weight.column), (*units, weight.highest / WEIGHT_ONE), coded),
         records,
-        Squares(plan, units, tuple((label, _coefficient_unit(label, asked, setting)) for label in labels)),
+        Squares(
+            plan,
+            units,
+            tuple((label, _coefficient_unit(label, asked, setting)) for label in labels),
+            None if weight is None else partial(of_weights, weight, setting.schema),
+        ),
         setting,
         near.rows,
         public_facts.labels(None, tuple(((_heading(plan), label),) for label in labels)),

@@ -12,7 +12,7 @@ value. See docs/proofs/weights.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -25,10 +25,13 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import CLIPPED, Answer, Cell, Label
 from reticent.statistics.context import (
     ALWAYS,
+    COMMON,
+    EQUAL_GROUPS,
+    RARE,
+    SHAPES,
     ExpectedAccuracy,
     Margin,
     Setting,
-    ShapeWidths,
     guarantee_of,
     noisy,
     of_any,
@@ -47,8 +50,7 @@ if TYPE_CHECKING:
 
 Shape = Literal["mean", "total"]
 Sums: TypeAlias = dict[tuple[int, int], float]  # of v^a y^j, noisy, by (a, j)
-EVENLY: Final = "assumes weights spread evenly up to the largest"
-SPREAD: Final = 1.0 / 3.0  # standard deviation of y that a plan supposes
+EQUAL_BINS: Final = "; bins of equal size"
 CLEAR: Final = 10.0  # a stratum whose rows are fewer than so many deviations of their noise takes nothing off
 
 
@@ -69,6 +71,16 @@ class Calibration:
 
     shares: tuple[float, ...]
     times: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ValueShape:
+    """Mean and mean square of y that a plan supposes, and the words of its note."""
+
+    name: str
+    mean: float
+    square: float
+    words: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,66 +288,70 @@ class WeightedStep:
     # --- the plan ---------------------------------------------------------------------------------------------------
 
     def expected(self, people: int) -> ExpectedAccuracy:
-        """For weights spread evenly up to the largest, and values as plans of means suppose them."""
+        """For values and weights of a typical column, and over public shapes of both."""
         return of_persons(self._expected, people, self.alike, self.setting.schema.person)
 
     def _expected(self, people: int) -> ExpectedAccuracy:
-        if self.calibration is not None:
-            return self._expected_of_groups(people, self.calibration)
-        size = people / max(len(self.labels), 1)
-        second = SPREAD**2 if self.design.width > 2 or not self.design.is_counted else 1.0
-        usual, *others = self._weights
-        sums = self._supposed(size, second, usual)
-        note = EVENLY + ("; what strata take off is not planned" if self.strata is not None else "")
+        usual, typical, *weights = self._weights(people)
+        middle, *values = self._values
+        common = values[0] if values else middle
+        least = people / max(len(self.labels), 1) if self.calibration is None else people * min(self.calibration.shares)
+        replies, law = ALWAYS, self._supposed_law(people, middle, usual)
         if self.shape == "mean":
             drawn = self.noise_of({(0, 0): 1.0})
-            replies = of_any(passing(lambda number: not too_few(number, drawn), size, drawn))
-            if self._declines(sums):
-                return ExpectedAccuracy(None, None, FEW, replies)
-        else:
-            replies = ALWAYS
-        law = self._law(sums)
-        assert law is not None
-        told = self._told((one, self._law(self._supposed(size, second, one))) for one in others)
-        return ExpectedAccuracy(law.noise, law.sampled if self.interval else None, note, replies, told)
-
-    @property
-    def _weights(self) -> tuple[WeightShape, ...]:
-        """Public shapes of the weights, the usual one first."""
-        weights = (query.weight for query in self.queries if isinstance(query, WeightedMoments | WeightedTally))
-        return of_weights(next(weights), self.setting.schema)
-
-    def _told(self, laws: Iterable[tuple[WeightShape, ErrorLaw | None]]) -> tuple[ShapeWidths, ...]:
-        """The half-widths of a plan for further shapes of weights; none where there would be no reply."""
-        return tuple(
-            (f"weights {shape.name}", law.noise, law.sampled if self.interval else None)
-            for shape, law in laws
-            if law is not None
-        )
-
-    def _supposed(self, size: float, second: float, weights: WeightShape) -> Sums:
-        """The sums of so many rows with weights of a shape, and values of this mean square about the middle."""
-        powers = (1.0, 0.0, second)
-        return {(a, j): size * weights.powers[a] * powers[j] for a in range(PARTS) for j in range(self.design.width)}
-
-    def _expected_of_groups(self, people: int, to: Calibration) -> ExpectedAccuracy:
-        """For groups drawn in proportion to their public sizes."""
-        second = 1.0 if self.design.is_counted else SPREAD**2
-        drawn, least = self.noise_of({(0, 0): 1.0}), people * min(to.shares)
-        replies = of_any(passing(lambda number: not too_few(number, drawn), least, drawn))
-
-        def law_of(weights: WeightShape) -> ErrorLaw | None:
-            return self._calibrated(
-                [self._law(self._supposed(people * share, second, weights)) for share in to.shares], to
-            )
-
-        usual, *others = self._weights
-        law = law_of(usual)
+            replies = of_any(passing(lambda number: not too_few(number, drawn), least, drawn))
         if law is None:
             return ExpectedAccuracy(None, None, FEW, replies)
-        note = f"{EVENLY}, and groups drawn in proportion to their sizes"
-        told = self._told((one, law_of(one)) for one in others)
-        return ExpectedAccuracy(law.noise, law.sampled if self.interval else None, note, replies, told)
+        laws = [(one.name, self._supposed_law(people, one, typical)) for one in values]
+        laws += [(f"weights {one.name}", self._supposed_law(people, common, one)) for one in weights]
+        if not values:
+            laws.insert(0, (f"weights {typical.name}", self._supposed_law(people, common, typical)))
+        if self.bins > 1:
+            most, few = 0.9 * self.bins * people, 0.01 * people
+            laws.append(("a bin of nine rows in ten", self._supposed_law(most, common, weights[0])))
+            laws.append(("a bin a hundredth as large", self._supposed_law(few, common, weights[-1])))
+        others = tuple((name, *self._widths(one)) for name, one in laws if one is not None)
+        first = laws[0][0] if laws[0][1] is not None else ""
+        return ExpectedAccuracy(*self._widths(law), self._note(common, typical), replies, others, typical=first)
+
+    def _note(self, values: ValueShape, weights: WeightShape) -> str:
+        note = f"{values.words}weights {weights.words}"
+        if self.strata is not None:
+            note += "; what strata take off is not planned"
+        if self.calibration is not None:
+            note += "; groups drawn in proportion to their sizes"
+        return note + (EQUAL_BINS if self.bins > 1 else "") + (EQUAL_GROUPS if self.setting.keys is not None else "")
+
+    def _widths(self, law: ErrorLaw) -> tuple[float, float | None]:
+        return law.noise, law.sampled if self.interval else None
+
+    def _weights(self, rows: float) -> tuple[WeightShape, ...]:
+        """Public shapes of the weights: the usual, and the typical one first."""
+        weights = (query.weight for query in self.queries if isinstance(query, WeightedMoments | WeightedTally))
+        return of_weights(next(weights), self.setting.schema, rows)
+
+    @property
+    def _values(self) -> tuple[ValueShape, ...]:
+        """Public shapes of the values, the usual, and the typical one first: of numbers, of shares, of rows alone."""
+        if self.design.width == 1:
+            return (ValueShape("", 0.0, 0.0),)
+        if self.design.is_counted:
+            each = ((f"a share of {share}", share, f"a share of {share}, ") for share in (0.5, COMMON, RARE))
+            return tuple(ValueShape(name, 2.0 * share - 1.0, 1.0, words) for name, share, words in each)
+        words = "for a standard deviation of 1/8 of the range, "
+        return tuple(ValueShape(one.name, one.mean, one.mean**2 + one.deviation**2, words) for one in SHAPES)
+
+    def _supposed_law(self, people: float, values: ValueShape, weights: WeightShape) -> ErrorLaw | None:
+        """The law of the answer for so many rows of these shapes; None for no reply."""
+        if self.calibration is None:
+            return self._law(self._supposed(people / max(len(self.labels), 1), values, weights))
+        sizes = (people * share for share in self.calibration.shares)
+        return self._calibrated([self._law(self._supposed(one, values, weights)) for one in sizes], self.calibration)
+
+    def _supposed(self, size: float, values: ValueShape, weights: WeightShape) -> Sums:
+        """The sums of so many rows with weights of a shape that tell nothing of the values."""
+        powers = (1.0, values.mean, values.square)
+        return {(a, j): size * weights.powers[a] * powers[j] for a in range(PARTS) for j in range(self.design.width)}
 
 
 def _plain(law: ErrorLaw) -> Reply[Estimate]:
