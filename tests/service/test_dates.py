@@ -342,6 +342,43 @@ def test_a_plan_of_dates_that_come_all_the_time_meets_the_release(question: str)
         assert 0.5 < float(np.median([getattr(one, given) for one in found])) / planned < 2
 
 
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("regress(cost ~ admitted)", r"regress\(cost ~ days\(admitted - 2024-01-01\)\), or regress\(cost ~ year"),
+        (
+            "density(admitted, atoms=2031-01-01)",
+            r"atoms are dates within the bounds, 20.*-.* to .*got 2031-01-01",
+        ),
+        ("median(admitted, low=2023, high=2025)", "low is a day here, such as low=2024-02-29"),
+    ],
+)
+def test_a_refusal_about_a_date_says_what_to_write_in_dates(question: str, said: str) -> None:
+    one = study()
+    with pytest.raises(Refusal, match=said):
+        one.release([question], epsilon="1")
+    assert one.ledger.spent() == rt.PureDP(Fraction(0))
+
+
+@pytest.mark.parametrize("frame", [False, True])
+@pytest.mark.parametrize("kind", ["Series", "PeriodIndex"])
+def test_days_that_are_periods_are_read_and_months_are_refused_before_the_charge(kind: str, frame: bool) -> None:
+    import pandas as pd
+
+    def study(freq: str) -> rt.Study:
+        periods = pd.period_range("2024-03-01", periods=600, freq=freq)
+        rows = {"came": pd.Series(periods) if kind == "Series" else periods}
+        columns: dict[str, Column] = {"came": rt.date("2024-01-01", "2074-01-01")}
+        return rt.study(
+            pd.DataFrame(rows) if frame else rows, adjacency="add_remove", rows_each=1, columns=columns, budget=10
+        )
+
+    with pytest.raises(Refusal, match=r"column came holds periods.*\.to_timestamp\(\).*Nothing was read"):
+        study("M").release(["count"], epsilon=1)
+    found = study("D").release(["count where came < 2024-04-01"], epsilon=9)
+    assert found["count where came < 2024-04-01"].value == pytest.approx(31, abs=6)
+
+
 @pytest.mark.parametrize("kind", ["Series", "DatetimeIndex", "array", "arrow", "polars"])
 def test_times_of_a_zone_in_a_dict_of_arrays_are_read_or_refused_before_the_charge(kind: str) -> None:
     import pandas as pd

@@ -19,7 +19,9 @@ from reticent.certificate.certificate import Certificate
 from reticent.certificate.record import answer_to_json
 from reticent.certificate.render import figure as drawing
 from reticent.certificate.render.figure import bar, figure, pdf, svg
+from reticent.certificate.render.page import page
 from reticent.certificate.render.panels import Panel, PanelScale, edges_of, noise_ends, panels, panels_of
+from reticent.certificate.render.tables import row_words
 from reticent.certificate.render.ticks import apart, date_ticks
 from reticent.errors import PublicParameterError, SpecError
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
@@ -111,11 +113,11 @@ def test_groups_that_add_up_have_a_scale_from_zero(name: str) -> None:
     assert second.get_xlim()[0] < 0.0 < 10.0 < second.get_xlim()[1] < 110.0
 
 
-def test_groups_are_sorted_and_stand_beside_the_answer_for_all_rows() -> None:
+def test_groups_keep_their_order_and_stand_beside_the_answer_for_all_rows() -> None:
     groups = by("mean(age)", {"a": reply(30), "b": NO_REPLY, "c": reply(50)})
     release = made(one("mean(age)", reply(40)), groups)
     overall, panel = panels(release)
-    assert panel.names == ("c", "a", "b")  # whose column the title names
+    assert panel.names == ("a", "b", "c")  # as declared; the title names their column
     assert panel.reference == 40.0
     first, second = figure(release).axes
     assert first.get_xlim() == second.get_xlim()
@@ -305,7 +307,7 @@ def test_means_by_two_columns_one_of_few_keys_are_a_strip_each_in_one_order() ->
     found = panels(made(two_way("fm", "abcd")))
     assert [panel.form for panel in found] == ["strip", "strip"]
     assert [panel.title for panel in found] == ["mean(age) by sex, ward · sex f", "mean(age) by sex, ward · sex m"]
-    assert [panel.names for panel in found] == [("d", "c", "b", "a")] * 2
+    assert [panel.names for panel in found] == [("a", "b", "c", "d")] * 2
     assert len({panel.scale.key for panel in found}) == 1
 
 
@@ -355,16 +357,36 @@ def test_groups_of_a_scale_keep_its_order() -> None:
     (panel,) = panels(made(Answer("mean(age) by year(since)", years)))
     assert panel.names == ("2020", "2021", "2022")
     (both,) = panels(made(Answer("mean(age) by year(since), ward", years)))
-    assert [float(name.rpartition(" ")[2]) for name in both.names] == [2021, 2020, 2022]
+    assert [float(name.rpartition(" ")[2]) for name in both.names] == [2020, 2021, 2022]
 
 
 def test_groups_of_a_column_of_whole_numbers_keep_their_order() -> None:
     months = tuple(Cell((("month", month),), reply(value)) for month, value in ((1, 3), (2, 9), (3, 1)))
     of = made(Answer("mean(age) by month", months))
-    assert [panel.names for panel in panels(of)] == [("2", "1", "3")]  # keys of a list: by value
+    assert [panel.names for panel in panels(of)] == [("1", "2", "3")]  # keys of a list, as declared
     document = of.document
     document["columns"]["month"] = {**document["columns"]["age"], "kind": "integer", "low": "1", "high": "12"}
     assert [panel.names for panel in panels(Certificate.of(document))] == [("1", "2", "3")]
+
+
+def test_keys_that_were_found_are_sorted_by_their_values() -> None:
+    document = made(by("mean(age)", {"a": reply(30), "b": NO_REPLY, "c": reply(50)})).document
+    document["columns"] = {**COLUMNS, "ward": {"kind": "text"}}
+    (panel,) = panels(Certificate.of(document))
+    assert panel.names == ("c", "a", "b")
+
+
+def test_rows_of_a_list_of_keys_have_an_axis_of_their_own_and_no_name_of_the_column() -> None:
+    listed = Answer("keys(ward)", tuple(Cell((("ward", key),), reply(at)) for key, at in (("a", 30), ("b", 40))))
+    release = made(one("persons", reply(900)), listed)
+    _, panel = panels(release)
+    assert panel.names == ("a", "b")
+    assert panel.scale.zero
+    first, second = figure(release).axes
+    assert first.get_xlim()[0] > second.get_xlim()[1]
+    assert [row_words(listed, cell) for cell in listed] == ["a", "b"]
+    assert "ward a" not in page(release)
+    assert panels(made(one("keys(ward)", NO_REPLY)))[0].names == ("keys(ward)",)
 
 
 def keyed(name: str, keys: Sequence[str | int], values: Sequence[float]) -> Answer:
@@ -403,7 +425,7 @@ def test_a_long_name_has_two_lines_and_long_keys_stand_alone() -> None:
     keys: dict[str, Outcome[Estimate]] = {"a": reply(1), "Frontier Airlines Incorporated": reply(2)}
     first, second = panels(made(one(long, reply(1)), by("sum(cost)", keys)))
     assert first.names == ("mean(cost)\nwhere age >= 50 and ward = 'b'",)
-    assert second.names == ("Frontier Airlines Incorpora…", "a")
+    assert second.names == ("a", "Frontier Airlines Incorpora…")
     (axes,) = figure(made(one(long, reply(1)))).axes
     assert [label.get_fontsize() for label in axes.get_yticklabels()] == [6.8]  # two lines within one row
 

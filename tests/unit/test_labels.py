@@ -15,6 +15,8 @@ from reticent.certificate.render.figure import svg
 from reticent.certificate.render.tables import sheet
 from reticent.data.schema import LONGEST_LABEL, Column
 from reticent.errors import PublicParameterError, SpecError
+from reticent.outcome import Estimate, Reply
+from reticent.statistics.answer import Answer, Cell
 from reticent.study.release import Release
 from tests.support.cli_kit import clinic, run
 
@@ -60,6 +62,22 @@ def test_people_read_the_label(told: Release) -> None:
 def test_a_title_has_the_labels_of_columns_and_of_nothing_else(name: str, shown: str) -> None:
     declared = {"a": {"label": "Age"}, "b": {"label": "Ward"}, "long": {"label": "x" * 60}}
     assert panels._title(name, declared) == shown
+
+
+def test_every_axis_has_the_label() -> None:
+    told = {"cost": {"kind": "real", "label": "Cost of stay"}, "ward": {"kind": "category", "label": "Ward of stay"}}
+    told |= {"age": {"kind": "integer", "label": "Age in years"}, "day": {"kind": "date", "label": "First day"}}
+    slopes = ("intercept", "age", "ward=b")
+    cells = tuple(Cell((("coefficient", name),), Reply(Estimate(1.0, 0.5, 1.5, 0.1, 0.1))) for name in slopes)
+    found = panels.panels_of([Answer("regress(cost ~ age + ward)", cells)], told)
+    assert [(panel.scale.label, panel.names) for panel in found] == [
+        ("Cost of stay", ("intercept",)),
+        ("Cost of stay per Age in years", ("Age in years",)),
+        ("Cost of stay", ("Ward of stay=b",)),
+    ]
+    day = Estimate(9.0, 8.0, 10.0, 1.0, 1.0, step=86_400)
+    (dated,) = panels.panels_of([Answer("median(day)", (Cell((), Reply(day)),))], told)
+    assert dated.scale.label == "First day"
 
 
 def test_programs_read_the_name(told: Release) -> None:

@@ -36,6 +36,7 @@ from reticent.data.schema import Person, Schema, category, grid_by_width, intege
 from reticent.data.source import names_of, open_source
 from reticent.data.table import EngineFailure, Table, open_table
 from reticent.errors import QuestionError, SpecError
+from tests.support.cli_kit import run
 
 KEY = bytes(32)
 ALL = Person("add_remove")
@@ -104,6 +105,14 @@ def test_a_pattern_of_other_files_says_that_patterns_are_of_parquet(ending: str,
         f"{name}.{ending} is a pattern, and several files are one table where they are Parquet: write them as such, "
         f"{name}.parquet, or put their rows into one file. Nothing was read."
     )
+
+
+def test_init_refuses_a_pattern_of_text_files_before_it_asks_for_a_name(tmp_path: Path) -> None:
+    for typed in ([], ["--out", str(tmp_path / "study.toml")]):
+        done = run("init", str(tmp_path / "*.csv"), *typed)
+        assert done.code == 5
+        assert "several files are one table where they are Parquet" in done.said
+    assert "say --out" in run("init", str(tmp_path / "*.parquet")).said
 
 
 def test_a_folder_is_no_table(tmp_path: Path) -> None:

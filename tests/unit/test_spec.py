@@ -14,6 +14,7 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
+import reticent as rt
 from reticent.data.schema import Category, Integer, Person, Real
 from reticent.data.source import names_of
 from reticent.data.spec import KEYS, Budget, Spec
@@ -330,7 +331,16 @@ def test_check_says_the_same_whatever_the_rows_hold(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bound", "odd"), [("58.6", True), ("120", False), ("25000", False), ("0.5", False), ("10123", True)]
+    ("bound", "odd"),
+    [
+        ("58.6", True),
+        ("120", False),
+        ("25000", False),
+        ("0.5", False),
+        ("10123", True),
+        ("2006", False),
+        ("9999", False),
+    ],
 )
 def test_an_oddly_exact_bound_is_noted_unless_its_reason_is_given(bound: str, odd: bool, tmp_path: Path) -> None:
     text = changed('low = 0.1\nhigh = "1/3"', f"low = 0\nhigh = {bound}")
@@ -338,6 +348,14 @@ def test_an_oddly_exact_bound_is_noted_unless_its_reason_is_given(bound: str, od
     assert any(line.startswith(note) for line in warnings(spec_of(text, tmp_path))) is odd
     told = text.replace(f"low = 0\nhigh = {bound}", f'low = 0\nhigh = {bound}\nwhy = "from the protocol"')
     assert not any("oddly" in line for line in warnings(spec_of(told, tmp_path)))
+
+
+def test_a_release_in_python_doubts_an_oddly_exact_bound_of_what_it_asks_about() -> None:
+    columns = {"x": rt.real(0, 58.6), "y": rt.real(0, 12.34)}
+    one = rt.study({"x": [1.0] * 300, "y": [1.0] * 300}, adjacency="add_remove", columns=columns, budget=9)
+    with pytest.warns(UserWarning, match="high=58.6 is oddly exact") as said:
+        one.release(["mean(x)"], epsilon=1)
+    assert not any("12.34" in str(one.message) for one in said)
 
 
 def test_parquet_has_no_sentence_about_parsing(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def _of_file(
     symbols: tuple[str, ...],
 ) -> None:
     """Write the study file of a file, and ask at a terminal how it is written."""
-    if out is None and glob.has_magic(str(file)) and not file.exists():
+    if out is None and glob.has_magic(str(file)) and kind_of(file) == "parquet" and not file.exists():
         raise click.BadParameter("Several files have no one name: say --out STUDY.toml.")
     encoding = None if encoding is None else Format(encoding).encoding  # refused before a file is opened with it
     seen = delimiter_in(file, encoding or "utf-8")

@@ -102,7 +102,7 @@ def answers(
         if not single:
             rows.append([answer.name])
         for place, cell in enumerate(answer.shown):
-            name = answer.name if single else f"  {group_words(cell, called or {}) or 'total'}"
+            name = answer.name if single else f"  {group_words(answer, cell, called or {}) or 'total'}"
             row = [name, *numbers(cell, bare=answer.bare, level=level)]
             rows.append(row if known is None else [*row, _true(known[place], cell)])
     if truth is not None:

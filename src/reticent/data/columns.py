@@ -3,7 +3,8 @@
 Every column arrives as one of four Arrow types, its *storage*: text, int64, double or bool. Numbers that fit none of
 them exactly (unsigned 64-bit integers, decimals) and mixed objects arrive as text. Dates and times of a typed source
 arrive as whole seconds since 1970: those of a clock on the wall, or "instants" of UTC where the source says its zone.
-``encoding_doubt`` warns of text that may be written in another encoding than it is read in.
+``encoding_doubt`` warns of text that may be written in another encoding than it is read in, and ``bounds_doubts`` of
+bounds that may be read off the rows.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, assert_never
 
 from reticent.calendar import DAY, Calendar
-from reticent.data.format import Format, accented, section
+from reticent.data.format import Format, accented, section, toml_key
 from reticent.data.query import (
     CappedPersons,
     DistinctPersons,
@@ -37,6 +39,7 @@ from reticent.data.query import (
 )
 from reticent.data.schema import Category, Column, Integer, Key, Real, Schema
 from reticent.errors import QuestionError, SpecError, first_of
+from reticent.privacy.numbers import show
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,6 +58,7 @@ CELLS: Final[Mapping[Storage, str]] = {
 }
 MOST_COLUMNS: Final = 4096
 BATCH: Final = 1 << 16
+YEARS: Final = range(1800, 2101)
 MOST_BYTES: Final = (1 << 31) - 1  # of the texts of one array
 
 
@@ -196,6 +200,43 @@ def _storage(kind: pa.DataType, schema: Schema, name: str) -> Storage:
     raise SpecError(unfit(name, str(kind).partition("<")[0].partition("[")[0]))
 
 
+def of_people(schema: Schema) -> dict[str, Column]:
+    """Columns of tables that people are in, by name."""
+    public = {name for name, table in schema.tables.items() if table.public}
+    return {name: column for name, column in schema.columns.items() if schema.table_of(name) not in public}
+
+
+def bounds_doubts(schema: Schema) -> list[tuple[tuple[str, ...], str]]:
+    """Doubts about bounds that look read off the file, each with its column.
+
+    They are warnings of ``check``, and of a plan, a release, a fit or a session that asks about the column.
+    """
+    doubts: list[tuple[tuple[str, ...], str]] = []
+    for name, column in of_people(schema).items():
+        dated = isinstance(column, Integer) and column.calendar is not None
+        if isinstance(column, Category) or name in schema.computed or column.why or dated:
+            continue
+        for key, bound in (("low", column.low), ("high", column.high)):
+            if bound is not None and _oddly_exact(Fraction(bound)):
+                words = (
+                    f"columns.{toml_key(name)}: {key} = {show(bound)} is oddly exact. If it is the file's "
+                    f"{key}est value, it is one person's value. Say in 'why' where it comes from."
+                )
+                doubts.append(((name,), words))
+    return doubts
+
+
+def _oddly_exact(bound: Fraction) -> bool:
+    """More digits than people choose: above three, or three with some behind the point; a year or 9999 is none."""
+    text = show(abs(bound))
+    if "/" in text or (bound.denominator == 1 and bound in YEARS):
+        return False
+    digits = text.partition("e")[0].replace(".", "").strip("0")
+    if not digits.strip("9"):
+        return False
+    return len(digits) > 3 or (len(digits) == 3 and bound.denominator != 1)
+
+
 def takes_text(schema: Schema, name: str) -> bool:
     declared: Column | None = schema.columns.get(name)
     return declared is None or isinstance(declared, Category)
@@ -243,6 +284,11 @@ def moments_storage(schema: Schema, name: str, *, aware: bool) -> Storage:
 def unfit(name: str, found: str) -> str:
     if found.startswith(("date", "timestamp", "numpy datetime")):
         return f'column {name} holds {found}. Declare it by kind = "date" or "datetime". Nothing was read.'
+    if found == "period":
+        return (
+            f"column {name} holds periods. A date is a day: give their first days, .to_timestamp() of the column. "
+            "Nothing was read."
+        )
     if is_nested(found):
         return (
             f"column {name} holds {found}: a cell has several values. Write what is asked about as columns of their "

@@ -345,6 +345,8 @@ def open_arrays(arrays: Mapping[Any, Any], schema: Schema) -> MemorySource:
             found = _pandas_storage(column.dtype, schema, name)
         elif kind == "M" and calendar_of(schema, name) is not None:
             found = "seconds"
+        elif str(getattr(column, "dtype", "")).startswith(("period", "interval")):
+            found = _pandas_storage(column.dtype, schema, name)
         elif kind in "Mm" and not takes_text(schema, name):
             raise SpecError(unfit(name, f"numpy {column.dtype}"))
         storage[name] = found
@@ -487,6 +489,8 @@ def _pandas_storage(dtype: Any, schema: Schema, name: str) -> Storage:
         return "truth"
     if text.startswith(("datetime64", "timestamp", "date32", "date64")) and calendar_of(schema, name) is not None:
         return moments_storage(schema, name, aware="," in text or "tz=" in text)
+    if text == "period[d]" and (days := calendar_of(schema, name)) is not None and not days.format:
+        return "text"  # which spells each as ISO 8601
     if text.startswith(("datetime", "timedelta", "period", "interval", "complex")) and not takes_text(schema, name):
         raise SpecError(unfit(name, text.partition("[")[0]))
     return "text"

@@ -17,14 +17,13 @@ import shlex
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from reticent import calendar as days
 from reticent.data import expression_tree
-from reticent.data.columns import encoding_doubt, wanted
+from reticent.data.columns import bounds_doubts, encoding_doubt, of_people, wanted
 from reticent.data.file_kinds import TEXT, kind_of, meant_file, stem_of
 from reticent.data.format import (
     Limits,
@@ -335,9 +334,8 @@ def _want(table: object, where: str) -> Mapping[str, float]:
 
 def warnings(spec: Spec) -> tuple[str, ...]:
     """Warnings of ``check`` about a study file, independent of the rows."""
-    said = _about_the_study(spec)
-    public = {name for name, table in spec.schema.tables.items() if table.public}
-    asked = {name: column for name, column in spec.schema.columns.items() if spec.schema.table_of(name) not in public}
+    said = [*_about_the_study(spec), *(words for _, words in bounds_doubts(spec.schema))]
+    asked = of_people(spec.schema)
     typed = _typed(spec)
     listed = [
         name for name, column in asked.items() if isinstance(column, Category) and name not in spec.schema.computed
@@ -354,13 +352,6 @@ def warnings(spec: Spec) -> tuple[str, ...]:
             continue
         if column.low is None:
             endless.append(f"columns.{toml_key(name)}")
-        for key, bound in (("low", column.low), ("high", column.high)):
-            dated = isinstance(column, Integer) and column.calendar is not None
-            if bound is not None and not column.why and not dated and _oddly_exact(Fraction(bound)):
-                said.append(
-                    f"columns.{toml_key(name)}: {key} = {show(bound)} is oddly exact. If it is the file's "
-                    f"{key}est value, it is one person's value. Say in 'why' where it comes from."
-                )
         if not typed[spec.schema.table_of(name)]:
             kind = "integers" if isinstance(column, Integer) else "numbers"
             if isinstance(column, Integer) and column.calendar is not None:
@@ -499,15 +490,6 @@ def _about_the_study(spec: Spec) -> list[str]:
             f'No ledger is named. Add [study] ledger = "{stem_of(spec.source) or "study"}.ledger": a release needs one.'
         )
     return said
-
-
-def _oddly_exact(bound: Fraction) -> bool:
-    """More digits than people choose: above three, or three with some behind the point."""
-    text = show(abs(bound))
-    if "/" in text:
-        return False
-    digits = text.partition("e")[0].replace(".", "").strip("0")
-    return len(digits) > 3 or (len(digits) == 3 and bound.denominator != 1)
 
 
 def absent_columns(path: Path, schema: Schema, delimiter: str) -> list[str]:

@@ -127,9 +127,9 @@ def label_words(cell: Cell, called: Mapping[str, str] = UNCALLED) -> str:
     )
 
 
-def group_words(cell: Cell, called: Mapping[str, str] = UNCALLED) -> str:
+def group_words(answer: Answer, cell: Cell, called: Mapping[str, str] = UNCALLED) -> str:
     """``site 3``, ``[0, 5)``: the group and bin of a cell. Of one expression it is the key: the line above names it."""
-    if len(cell.label) == 1 and "(" in cell.label[0][0]:
+    if len(cell.label) == 1 and ("(" in cell.label[0][0] or answer.lists_keys):
         return key_words(cell.label[0][1])
     return label_words(cell, called)
 
@@ -246,6 +246,11 @@ class Answer:
     def has_interval(self, cell: Cell) -> bool:
         """Tell if the ends of a cell are those of an interval; elsewhere they are shown and written nowhere."""
         return not (self.bare or cell.as_it_is)
+
+    @property
+    def lists_keys(self) -> bool:
+        """True for the keys of one column, which the name of the answer tells."""
+        return self.name.startswith("keys(") and all(len(cell.label) == 1 for cell in self.cells)
 
     @property
     def body(self) -> tuple[Cell, ...]:

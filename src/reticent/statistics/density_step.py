@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from reticent.data.format import section
 from reticent.data.query import PresentValues, Query
 from reticent.data.query_result import QueryResult
-from reticent.data.schema import Category, Integer, Person, Real
+from reticent.data.schema import Category, Integer, Person, Real, value_words
 from reticent.entropy import Entropy
-from reticent.errors import QuestionError
+from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import Estimate, NoReply, Reply
 from reticent.privacy.convert import epsilon_delta
 from reticent.privacy.guarantee import Guarantee
@@ -309,6 +309,7 @@ def _mechanism(
     size = _public_size(asked, setting)
     terms = DensityTerms(near, size, person.rows, size is not None and person.rows == 1)
     records = _public_records(setting)
+    _check_atoms(atoms, columns[0], setting)
     epsilon, checking = split(epsilon, _share(asked))
     plan: DensityMechanism
     if asked.method == "auto" and len(columns) > 1:
@@ -322,6 +323,20 @@ def _mechanism(
     if checking:
         plan = checked(plan, grid(columns, 1), near, checking, people=records, atoms=atoms, most=most)
     return plan
+
+
+def _check_atoms(atoms: Sequence[Fraction], column: tuple[str, Fraction, Fraction, bool], setting: Setting) -> None:
+    """Refuse listed atoms that no value of the column can be, in its own words."""
+    name, low, high, whole = column
+    declared = setting.schema.column(name)
+    dated = isinstance(declared, Integer) and declared.calendar is not None
+    for value in atoms:
+        if not low <= value <= high or (whole and value.denominator != 1):
+            among = "dates" if dated else "whole numbers of the column" if whole else "values"
+            ends = " to ".join(value_words(end, declared) for end in (low, high))
+            raise PublicParameterError(
+                f"atoms are {among} within the bounds, {ends}, got {value_words(value, declared)}"
+            )
 
 
 def _ends(asked: DensityOf, name: str, setting: Setting) -> tuple[Fraction, Fraction, bool]:

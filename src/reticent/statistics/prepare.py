@@ -58,11 +58,16 @@ def check_dates(statistic: Statistic, schema: Schema) -> None:
         return
     for column in statistic.columns:
         if calendar_of(column, schema) is not None:
-            verb = statistic.verb
             raise QuestionError(
-                f"{column} is a date, and {verb} of dates is not told. Compute a number and ask of that: "
-                f"{verb}(days({column} - 2024-01-01)), or {verb}(year({column})). Nothing was charged."
+                f"{column} is a date, and {statistic.verb} of dates is not told. Compute a number and ask of that: "
+                f"{_asked_of(statistic, column, 'days({} - 2024-01-01)')}, or "
+                f"{_asked_of(statistic, column, 'year({})')}. Nothing was charged."
             )
+
+
+def _asked_of(statistic: Statistic, column: str, number: str) -> str:
+    """The question with a number that is made of a column of dates in its place."""
+    return statistic.renamed(lambda one: number.format(one) if one == column else one).name
 
 
 def in_steps(statistic: T, schema: Schema) -> T:
@@ -71,8 +76,14 @@ def in_steps(statistic: T, schema: Schema) -> T:
     Raises
     ------
     QuestionError
-        Dates of a column of numbers, or a time between two steps of the column.
+        Dates of a column of numbers, numbers as bounds of dates, or a time between two steps of the column.
     """
+    dated = any(calendar_of(column, schema) is not None for column in statistic.named)
+    for name, given in _options(statistic).items() if dated else ():
+        if name in ("low", "high") and isinstance(given, Fraction) and not isinstance(given, DayCount):
+            raise QuestionError(
+                f"{statistic.name}: {name} is a day here, such as {name}=2024-02-29. Nothing was charged."
+            )
     if not any(map(_has_dates, _options(statistic).values())):
         return statistic
     found = {name: calendar_of(name, schema) for name in statistic.named}

@@ -398,15 +398,18 @@ class StudyTerms:
         return None if people is None else int(people), None if rows is None else min(rows, most)
 
     def _warn_of_notation(self, asked: Collection[str], keys: Mapping[str, tuple[Key, ...]] | None = None) -> None:
-        """Warn of columns asked for whose cells may be spelt otherwise than declared. Reads no row.
+        """Warn of columns asked for whose cells may be spelt otherwise than declared, or bounds read off. Reads no row.
 
         ``keys`` are those that questions name of columns of texts.
         """
-        if not (self._place or self.spec.further):
-            return
-        from reticent.data.study_file import notation_doubts
+        from reticent.data.columns import bounds_doubts
 
-        for columns, said in notation_doubts(replace(self.spec, source=self._place), keys):
+        doubts = bounds_doubts(self.schema)
+        if self._place or self.spec.further:
+            from reticent.data.study_file import notation_doubts
+
+            doubts += notation_doubts(replace(self.spec, source=self._place), keys)
+        for columns, said in doubts:
             if not {*asked}.isdisjoint(columns):
                 warn(self._worded(said))
 

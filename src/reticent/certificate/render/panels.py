@@ -4,11 +4,11 @@
 
 Answers of one kind and unit share an axis: a statistic states its kind, and the schema the unit of its column. Many
 columns of one range and no unit, such as answers from 1 to 5, are of one unit too. Single numbers of one kind and unit
-share a panel. Groups of an answer have one of their own on the same scale, sorted by their values. Dates, parts of
-dates, whole numbers and bins keep their order. A line shows the answer for all rows where the release has it. Counts
-and sums of groups add up to that, so they have a scale of their own, from zero. Those of ordered groups share it with
-no other groups: weeks are not months. Groups of counts are a heat map where both sides are lists, and small multiples
-where one side is a scale. Other numbers by two columns are small multiples where one has few keys, else a heat map.
+share a panel. Groups of an answer have one of their own on the same scale, in the order of the table; keys that were
+found are sorted by their values. A line shows the answer for all rows where the release has it. Counts and sums of
+groups add up to that, so they have a scale of their own, from zero. Those of ordered groups share it with no other
+groups: weeks are not months. Groups of counts are a heat map where both sides are lists, and small multiples where one
+side is a scale. Other numbers by two columns are small multiples where one has few keys, else a heat map.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from reticent.data.expression_tree import Key, divided
 from reticent.data.format import one_of, plain, slope_unit
 from reticent.errors import Refusal
 from reticent.outcome import Estimate, NoReply, Reply
-from reticent.statistics.answer import SEPARATOR, UNCALLED, Answer, Cell, key_words, label_words, printed
+from reticent.statistics.answer import SEPARATOR, UNCALLED, Answer, Cell, Label, key_words, label_words, printed
 from reticent.statistics.statistic import TOTALS
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ UNITS_OF: Final = {"share": "share", "rows": "rows", "persons": "persons"}
 BIN: Final = re.compile(r"\[(\S+), (\S+)[)\]]")
 ABOUT_ZERO: Final = "effect"
 RANGE: Final = "range"  # of a column, beside what a certificate states of it
-ADDITIVE: Final = ("count", "persons", "sum")  # the answer for all rows is the sum of groups: their reference is zero
+ADDITIVE: Final = ("count", "persons", "sum", "keys")  # numbers of groups that are parts of all: compared with zero
 GROUPS: Final = "groups"
 COUNTED: Final = "bars"  # kind of a scale of numbers of rows by bins
 ROW_NAME: Final = 28  # characters
@@ -271,7 +271,8 @@ def _scale(name: str, asked: Statistic | None, declared: Mapping[str, Any]) -> P
     if kind in ("date", "datetime"):
         unit = kind if not before else "days" if kind == "date" else "hours"
         step = str(declared[column].get("resolution", "day"))
-        return PanelScale((asked.axis, step, unit), plain(f"{before}{column}{f' ({unit})' if before else ''}"))
+        label = _called(declared).get(column, column)
+        return PanelScale((asked.axis, step, unit), plain(f"{before}{label}{f' ({unit})' if before else ''}"))
     unit = _unit(column, declared) or declared.get(column, {}).get(RANGE) or column
     return PanelScale((asked.axis, unit), f"{before}{_named(column, declared)}")
 
@@ -328,10 +329,10 @@ def _strip(answer: Answer, scale: PanelScale, overall: Mapping[str, float], decl
     if len(cells) == 1 and not cells[0].label:
         return Panel("strip", "", scale, (in_lines(_title(answer.name, declared, 2 * LINE)),), cells, bare=bare)
     every, _, group = answer.name.rpartition(" by ")
-    if every and group and not _on_one_scale(answer, declared):
+    if every and group and _is_found(cells[0].label, declared):
         cells = tuple(sorted(cells, key=_by_value))
     note = f"{len(cells) - MOST_ROWS} more in the table" if len(cells) > MOST_ROWS else ""
-    names = _row_names(cells[:MOST_ROWS], called, titled=bool(every))
+    names = _row_names(cells[:MOST_ROWS], called, titled=bool(every) or answer.lists_keys)
     title = _title(answer.name, declared)
     return Panel("strip", title, scale, names, cells[:MOST_ROWS], note, overall.get(every), bare=bare)
 
@@ -352,7 +353,7 @@ def _two_way(answer: Answer, scale: PanelScale, declared: Mapping[str, Any]) -> 
     title, called = _title(answer.name, declared), _called(declared)
     if len(sides[few]) <= FEW or dated or max(map(len, sides)) > MOST_ROWS:
         rows = [[at[(one, key) if few == 0 else (key, one)] for one in sides[few]] for key in sides[1 - few]]
-        if not _ordered(columns[1 - few], sides[1 - few], declared):
+        if _is_found(rows[0][0].label[1 - few : 2 - few], declared):
             rows.sort(key=_by_sum)
         names = tuple(cut(key_words(row[0].label[1 - few][1]), ROW_NAME) for row in rows[:MOST_ROWS])
         bare = frozenset(range(len(rows))) if answer.bare else frozenset[int]()
@@ -398,10 +399,15 @@ def _row_names(cells: Sequence[Cell], called: Mapping[str, str], *, titled: bool
     )
 
 
-def _ordered(column: str, keys: Sequence[Key], declared: Mapping[str, Any]) -> bool:
-    """True for groups of one scale, such as dates, their parts, whole numbers and bins: they keep its order.
+def _is_found(label: Label, declared: Mapping[str, Any]) -> bool:
+    """True for a key that nobody declared, so that the table has no order to keep."""
+    return any(declared.get(column, {}).get("kind") == "text" for column, _ in label)
 
-    So do keys of a list that are dates or spans, such as ``18-25``. A bare number in a list may be a code.
+
+def _ordered(column: str, keys: Sequence[Key], declared: Mapping[str, Any]) -> bool:
+    """True for groups of one scale, such as dates, their parts, whole numbers and bins.
+
+    So are keys of a list that are dates or spans, such as ``18-25``. A bare number in a list may be a code.
     """
     kind = declared.get(column, {}).get("kind", "category" if column.isidentifier() else "")
     if kind not in ("category", "text", ""):
@@ -447,8 +453,8 @@ def _coefficients(answer: Answer, declared: Mapping[str, Any]) -> Iterator[Panel
     """An axis for each slope, which has a unit of its own; those of the keys of a category share one."""
     asked = _asked(answer.name)
     assert asked is not None  # the caller looked
-    left = asked.columns[0]
-    unit = _unit(left, declared) or left
+    left, called = asked.columns[0], _called(declared)
+    unit = _unit(left, declared) or called.get(left, left)
     title = _title(answer.name, declared, TITLE_LINE)
     rest: list[Cell] = []
     for cell in answer.shown:
@@ -456,14 +462,22 @@ def _coefficients(answer: Answer, declared: Mapping[str, Any]) -> Iterator[Panel
         if key != "intercept" and key not in declared:
             rest.append(cell)
             continue
-        of_slope = unit if key == "intercept" else slope_unit(left, _unit(left, declared), key, _unit(key, declared))
+        units = _unit(left, declared), _unit(key, declared)
+        of_slope = slope_unit(called.get(left, left), units[0], called.get(key, key), units[1])
+        of_slope = unit if key == "intercept" else of_slope
         scale = PanelScale(("slope", answer.name, key), plain(of_slope), zero=key != "intercept")
-        yield Panel("strip", title, scale, (cut(plain(_called(declared).get(key, key)), ROW_NAME),), (cell,))
+        yield Panel("strip", title, scale, (cut(plain(called.get(key, key)), ROW_NAME),), (cell,))
         title = " "  # said above the first
     if rest:
-        names = tuple(cut(key_words(cell.label[-1][1]), 28) for cell in rest[:MOST_ROWS])
+        names = tuple(cut(_slope_words(cell, called), 28) for cell in rest[:MOST_ROWS])
         scale = PanelScale(("slope", answer.name), plain(unit), zero=True)
         yield Panel("strip", title, scale, names, tuple(rest[:MOST_ROWS]))
+
+
+def _slope_words(cell: Cell, called: Mapping[str, str]) -> str:
+    """The name of the slope of a key, ``ward=b``, with the label of its column."""
+    column, mark, key = key_words(cell.label[-1][1]).partition("=")
+    return f"{plain(called.get(column, column))}{mark}{key}"
 
 
 def _counts(answer: Answer, asked: Statistic | None, declared: Mapping[str, Any]) -> Iterator[Panel]:

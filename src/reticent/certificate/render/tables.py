@@ -58,7 +58,7 @@ def row_words(answer: Answer, cell: Cell, called: Mapping[str, str] = UNCALLED) 
     str
         Text of the first column.
     """
-    return group_words(cell, called) or (answer.name if len(answer.cells) == 1 else "total")
+    return group_words(answer, cell, called) or (answer.name if len(answer.cells) == 1 else "total")
 
 
 def labels_of(certificate: CertificateRecord) -> dict[str, str]:
