@@ -44,6 +44,13 @@ def test_multiples_down_to_a_whole_number_are_public_groups() -> None:
     release = study.release(["count by floor(cost / 10)"], epsilon=4)
     assert [cell.label[0][1] for cell in release["count by floor(cost / 10)"]] == [0, 1, 2, 3, 4, 5]
     assert release["count by floor(cost / 10, 1)"] is release["count by floor(cost / 10)"]
+    for asked, keys in (
+        ("floor(cost / 10) * 10", [0, 10, 20, 30, 40, 50]),
+        ("floor(cost / 10) * -10 + 30", [-20, -10, 0, 10, 20, 30]),
+        ("floor(cost / 10) * 10 + 5", [*range(5, 56, 5)]),  # multiples of 5
+        ("floor(cost, 20) - floor(cost, 30)", [*range(-30, 41, 10)]),
+    ):
+        assert [cell.label[0][1] for cell in study.rehearse([f"count by {asked}"], epsilon=1).answers[0]] == keys
     by = study.by(rt.col("cost").floor(10)).release(["count"], epsilon="0.5")
     assert [cell.label[0][1] for cell in by.answers[0]] == [0, 10, 20, 30, 40, 50]
     with pytest.raises(QuestionError, match=r"floor\(x / 10\) where x has bounds"):

@@ -78,7 +78,8 @@ def test_the_statistic_of_a_test_has_no_interval_wherever_it_is_printed(made: Re
 
 
 def test_the_parts_of_a_test_are_named_without_the_name_of_their_axis(made: Release) -> None:
-    assert [group_words(cell) for cell in made["test(age ~ sex)"]] == [
+    answer = made["test(age ~ sex)"]
+    assert [group_words(answer, cell) for cell in answer] == [
         "difference of means (f less m)",
         "statistic",
         "p-value",
@@ -154,6 +155,12 @@ def test_what_an_estimand_says_of_rows_is_not_said_again_and_stands_once() -> No
         assert kept in " ".join(told((readable[0], kept), ("", "")).split())
     alone = "2 % ± 1 % of rows have a missing a: they are left out (told by r-1 of this snapshot, not charged again)"
     assert alone in " ".join(told(("", alone), ("", "")).split())
+    unlisted = "2 % of rows have a missing or unlisted a: they are left out"
+    said = "2 % of rows lack a value that is listed letter by letter and are left out"
+    assert said in " ".join(told((readable[0], unlisted), ("", "")).split())
+    both = unlisted.replace("a missing or unlisted a", "a missing or unreadable b, or a missing or unlisted a")
+    said = "2 % of rows lack a readable value, or one that is listed letter by letter, and are left out"
+    assert said in " ".join(told((readable[0], both), ("", "")).split())
     again = " ".join(told((readable[0], alone), ("", "")).split())
     assert (
         "a; 2 % ± 1 % of rows lack a readable value and are left out (told by r-1 of this snapshot, not charged again)"

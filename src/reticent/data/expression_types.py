@@ -141,9 +141,19 @@ def corners(by: Callable[[Fraction, Fraction], Fraction], name: str) -> Callable
         if a.low is None or a.high is None or b.low is None or b.high is None:
             return Numbers()
         found = [by(double(x), double(y)) for x in (a.low, a.high) for y in (b.low, b.high)]
-        return ranged(min(found), max(found), whole=a.whole and b.whole)
+        made = ranged(min(found), max(found), whole=a.whole and b.whole)
+        one, other = _multiple(a), _multiple(b)
+        step = one * other if name == "*" else math.gcd(one, other)
+        return replace(made, step=step) if made.whole and step else made
 
     return kind
+
+
+def _multiple(one: Numbers) -> int:
+    """The number of which all these whole numbers are multiples; of a public number it is itself."""
+    if one.whole and one.low is not None and one.low == one.high:
+        return abs(int(one.low))
+    return one.step if one.whole else 1
 
 
 def below(a: Numbers | Dates, b: Numbers | Dates) -> frozenset[bool]:

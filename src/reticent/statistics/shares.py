@@ -38,8 +38,9 @@ FEW: Final = "too few people for this ε to tell better"
 MOST: Final = 0.75  # rows of which so many are odd are likely written otherwise than declared
 WIDEST: Final = 0.1  # a share that would be known less well than this is not bought
 _LEFT_OUT: Final = re.compile(
-    r"(how many|.+? of) rows have .+?( is not told, as .+?| could not be told|): they are left out( \(told by .+\))?"
+    r"(how many|.+? of) rows have (.+?)( is not told, as .+?| could not be told|): they are left out( \(told by .+\))?"
 )
+SPELT: Final = "that is listed letter by letter"
 DECLARED: Final = "if most of those cells are filled, declare how they are written: "
 MANY: Final = 10**8  # people of a study that is larger than any question needs
 ASSUMED: Final = 10_000  # rows, where their number is private and was not declared
@@ -223,7 +224,10 @@ def in_short(text: str) -> str:
     found = _LEFT_OUT.fullmatch(text)
     if found is None:
         return text
-    return f"{found[1]} rows lack a readable value and are left out{found[2]}{found[3] or ''}"
+    lack = "a readable value"
+    if "unlisted" in found[2] and not found[3]:
+        lack = f"{lack}, or one {SPELT}," if "unreadable" in found[2] else f"a value {SPELT}"
+    return f"{found[1]} rows lack {lack} and are left out{found[3]}{found[4] or ''}"
 
 
 def again(origin: str) -> str:
