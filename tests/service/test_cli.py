@@ -152,9 +152,9 @@ def test_init_supposes_windows_1252_where_the_header_is_not_utf_8(study: Path) -
     """Nothing behind the header line is looked at: an accent of a row changes nothing."""
     (study.parent / "y.csv").write_bytes("größe,day\n".encode("cp1252"))
     said = run("init", "y.csv").said
-    assert "Assumed: encoding cp1252" in said
+    assert "Assumed: encoding windows-1252" in said
     text = (study.parent / "y.toml").read_text("utf-8")
-    assert 'encoding = "cp1252"' in text
+    assert 'encoding = "windows-1252"' in text
     assert "größe" in text
     (study.parent / "z.csv").write_bytes("height,day\ngrößer,1\n".encode("cp1252"))
     assert "Assumed: encoding utf-8" in run("init", "z.csv").said

@@ -360,6 +360,15 @@ def test_a_refusal_about_a_date_says_what_to_write_in_dates(question: str, said:
     assert one.ledger.spent() == rt.PureDP(Fraction(0))
 
 
+def test_a_share_of_dates_in_other_spellings_says_how_they_are_read() -> None:
+    came = [("2024-03-01", "01.03.2024", "Mar 1, 2024")[n % 3] for n in range(3_000)]
+    columns: dict[str, Column] = {"came": rt.date("2024-01-01", "2024-12-31")}
+    one = rt.study({"came": came}, adjacency="add_remove", rows_each=1, columns=columns, budget=9)
+    (said,) = [text for text in one.release(["median(came)"], epsilon=8)["median(came)"].caveats if "of rows" in text]
+    assert "they are left out; came is read like 2024-12-31" in said
+    assert "compare a cell of the file" in said
+
+
 @pytest.mark.parametrize("frame", [False, True])
 @pytest.mark.parametrize("kind", ["Series", "PeriodIndex"])
 def test_days_that_are_periods_are_read_and_months_are_refused_before_the_charge(kind: str, frame: bool) -> None:

@@ -11,6 +11,7 @@ import reticent as rt
 from reticent.data import expression_text
 from reticent.data.file_kinds import meant_file
 from reticent.data.files import check_file
+from reticent.data.schema import unknown_column
 from reticent.data.study_file import read_spec, warnings
 from reticent.errors import QuestionError, Refusal, SpecError
 from tests.support.cli_kit import clinic, run
@@ -247,3 +248,8 @@ def test_a_study_of_a_file_that_is_not_there_shows_it(tmp_path: Path) -> None:
     assert "There is no file n.csv: is the source misspelt?" in shown()
     (tmp_path / "n.csv").write_text("age\n1\n", "utf-8")
     assert "no file" not in shown()
+
+
+def test_a_blank_at_the_end_of_a_name_is_told() -> None:
+    assert "Did you mean 'State ', with a blank at an end?" in str(unknown_column("State", ["State ", "age"]))
+    assert "Did you mean age?" in str(unknown_column("agee", ["State ", "age"]))

@@ -242,7 +242,7 @@ class Format:
         number = f"1{self.thousands}234{self.decimal}5"
         beside = f", {' or '.join(self.symbols)} before or after them" if self.symbols else ""
         missing = f", missing: {', '.join(self.na)}" if self.na else ""
-        return f"encoding {self.encoding}, numbers like {number}{beside}{missing}"
+        return f"encoding {usual_name(self.encoding)}, numbers like {number}{beside}{missing}"
 
     def doubt(self, delimiter: str) -> str:
         """The sentence on numbers of a file whose cells stand between ``;``, unless the decimal sign fits it."""
@@ -287,6 +287,11 @@ def sign_words(delimiter: str) -> str:
 def codec(encoding: str) -> str:
     """The encoding to open a file with; a mark in front of UTF-8 is no part of the first name."""
     return "utf-8-sig" if encoding == "utf-8" else encoding
+
+
+def usual_name(encoding: str) -> str:
+    """The name of an encoding as other programs write it: ``windows-1252``, which Python calls cp1252."""
+    return f"windows-{encoding.removeprefix('cp')}" if encoding in WINDOWS else encoding
 
 
 def _known_encoding(given: str) -> str:

@@ -19,7 +19,7 @@ from typing import Final
 
 from reticent.data.columns import MOST_COLUMNS, is_utf8
 from reticent.data.file_kinds import DAMAGED, text_of
-from reticent.data.format import check_plain_names, nearest
+from reticent.data.format import check_plain_names, nearest, usual_name
 from reticent.errors import SpecError, first_of
 
 LONGEST_HEADER: Final = 1 << 20  # characters
@@ -68,16 +68,17 @@ def check_form(names: Sequence[str], where: str, encoding: str) -> None:
         raise SpecError(f"{where} is empty: its first line must name the columns.")
     if len(names) > MOST_COLUMNS:
         raise SpecError(f"{where} has more than {MOST_COLUMNS:,} columns. Keep the ones you need.")
+    spelt = usual_name(encoding).upper()
     if not all(is_utf8(name) for name in names):
         raise SpecError(
-            f"The header of {where} is not {encoding.upper()} text. Save the file as UTF-8, or say its encoding: "
+            f"The header of {where} is not {spelt} text. Save the file as UTF-8, or say its encoding: "
             '[study] encoding = "windows-1252", init --encoding windows-1252.'
         )
     if any("\x00" in name for name in names):
         raise SpecError(f"The header of {where} is not text. Is it a CSV file?")
     if any("\x80" <= sign <= "\x9f" for name in names for sign in name):  # no letter, in whatever encoding
         raise SpecError(
-            f"The header of {where} is not {encoding.upper()} text. Most likely it is windows-1252, or UTF-8: "
+            f"The header of {where} is not {spelt} text. Most likely it is windows-1252, or UTF-8: "
             '[study] encoding = "windows-1252", init --encoding windows-1252. No row was read.'
         )
     check_plain_names(names, f"The header of {where}")

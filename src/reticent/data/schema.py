@@ -450,6 +450,8 @@ def unknown_column(name: str, known: list[str]) -> QuestionError:
     """The refusal of a name that no declared column has, with the nearest one."""
     near = nearest(name, known)
     hint = f" Did you mean {near}?" if near else ""
+    if near and near != near.strip():
+        hint = f" Did you mean '{near}', with a blank at an end?"
     parts = [part for part in re.split(r"\W+", name) if part != "and"]
     if len(parts) > 1 and all(part in known for part in parts):
         hint = f" Several columns stand with commas: {', '.join(parts)}."

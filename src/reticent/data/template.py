@@ -17,7 +17,7 @@ from reticent.calendar import DAY, Calendar
 from reticent.data.columns import is_nested
 from reticent.data.file_kinds import FileKind, bare, kind_of, stem_of
 from reticent.data.files import delimiter_in
-from reticent.data.format import PLAIN, Format, in_database, sign_words, toml_key
+from reticent.data.format import PLAIN, Format, in_database, sign_words, toml_key, usual_name
 from reticent.data.header import check_header, encoding_of
 from reticent.data.source import fields_of
 from reticent.errors import SpecError
@@ -148,7 +148,7 @@ def further_skeletons(
             f"\n[tables.{table}]   # {told}",
             f"source = {_quoted(path.name)}",
             *([f"delimiter = {_quoted(sign)}"] if sign != delimiter else []),
-            *([f"encoding = {_quoted(encoding)}"] if encoding != form.encoding else []),
+            *([f"encoding = {_quoted(usual_name(encoding))}"] if encoding != form.encoding else []),
             "# public = true               # if nobody is in it: then its key is unique. Else it is about people,",
             "# person = …                  # and is joined on the person, by this column where it has another name",
             f"# key    = {keys:<17} # columns that agree, but for the person",
@@ -197,7 +197,7 @@ def _written(delimiter: str, form: Format, *, plain: bool) -> str:
     told = {
         "sheet": form.sheet,
         "delimiter": delimiter,
-        "encoding": form.encoding,
+        "encoding": usual_name(form.encoding),
         "decimal": form.decimal,
         "thousands": form.thousands,
     }
@@ -366,7 +366,7 @@ def _notation_words(form: Format, dates: Mapping[str, str], said: Collection[str
     """Sentences on how the file is written: what the curator said, and what is assumed, with the options for it."""
     split = form.thousands
     facts = {
-        "--encoding": f"encoding {form.encoding}",
+        "--encoding": f"encoding {usual_name(form.encoding)}",
         "--decimal": f"numbers like 1{split}234{form.decimal}5",
         "--thousands": f"thousands like 1{split}234" if split else "no sign between thousands",
         "--na": f"missing: {', '.join(form.na) or 'empty cells'}",

@@ -128,7 +128,21 @@ def label_words(cell: Cell, called: Mapping[str, str] = UNCALLED) -> str:
 
 
 def group_words(answer: Answer, cell: Cell, called: Mapping[str, str] = UNCALLED) -> str:
-    """``site 3``, ``[0, 5)``: the group and bin of a cell. Of one expression it is the key: the line above names it."""
+    """``site 3``, ``[0, 5)``: the group and bin of a cell. Of one expression it is the key: the line above names it.
+
+    Parameters
+    ----------
+    answer : Answer
+    cell : Cell
+        One of its cells.
+    called : mapping of str to str
+        Labels of columns, by name.
+
+    Returns
+    -------
+    str
+        Empty for one number, and for all groups together.
+    """
     if len(cell.label) == 1 and ("(" in cell.label[0][0] or answer.lists_keys):
         return key_words(cell.label[0][1])
     return label_words(cell, called)

@@ -4,7 +4,7 @@
 
 Answers of one kind and unit share an axis: a statistic states its kind, and the schema the unit of its column. Many
 columns of one range and no unit, such as answers from 1 to 5, are of one unit too. Single numbers of one kind and unit
-share a panel. Groups of an answer have one of their own on the same scale, in the order of the table; keys that were
+share a panel. Groups of an answer have one of their own on the same scale, in the order of the table. Keys that were
 found are sorted by their values. A line shows the answer for all rows where the release has it. Counts and sums of
 groups add up to that, so they have a scale of their own, from zero. Those of ordered groups share it with no other
 groups: weeks are not months. Groups of counts are a heat map where both sides are lists, and small multiples where one

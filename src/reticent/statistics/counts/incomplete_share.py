@@ -100,7 +100,7 @@ class IncompleteShare(Statistic):
 
 
 MOST_CELLS: Final = 400  # the noise of their sum is that of a share bought for a twentieth of the price
-MANY: Final = 0.05  # a share of unlisted cells that is surely above it asks for a cause
+MANY: Final = 0.05  # a share of odd cells that is surely above it asks for a cause
 WITH_ACCENTS: Final = "labels with letters outside ASCII, which in another encoding than UTF-8 match no row"
 OF_NUMBERS: Final = (
     "decimal",
@@ -377,7 +377,9 @@ def words(beside: IncompleteRows, schema: Schema) -> str:
     which, then = f"have {odd_cells(columns, schema)}", instead(columns, schema)
     advice = f"; {shares.DECLARED}{', '.join(_ways(columns, schema))}" if shares.most(beside.outcome) else ""
     advice = advice or _encoding_words(beside, schema)
-    dates = _date_words(columns, schema) if advice or shares.unclear(beside.outcome) else ""
+    found = beside.outcome
+    many = isinstance(found, Reply) and found.value.low > MANY
+    dates = _date_words(columns, schema) if advice or many or shares.unclear(found) else ""
     return f"{shares.words(beside.outcome, which, then)}{dates}{advice}{shares.again(beside.origin)}"
 
 
