@@ -22,7 +22,7 @@ HEAVY = (
 
 def early(text: str) -> Iterator[str]:
     """Heavy packages that a module imports as soon as it is imported; ``scipy`` alone loads its parts when asked."""
-    for node in ast.parse(text).body:
+    for node in ast.parse(text).body if any(name in text for name in (*HEAVY, "scipy")) else ():
         match node:
             case ast.Import(names=names):
                 found = [name.name for name in names]

@@ -50,7 +50,8 @@ def not_installed(files: Iterable[Path], requirements: list[str]) -> dict[str, s
     known = {Requirement(text).name for text in requirements} | {"reticent", "tests"} | set(sys.stdlib_module_names)
     found = {}
     for file in files:
-        tree = ast.parse(file.read_text("utf-8"))
+        text = file.read_text("utf-8")
+        tree = ast.parse(text if '"-m"' in text else "")
         if lacking := set(tools(tree)) - known - skipped(tree):
             found[file.name] = lacking
     return found

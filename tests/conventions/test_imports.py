@@ -19,7 +19,7 @@ def randomness(module: Module) -> list[str]:
         f"{line}: {name}" for line, name in imported(module) if within(name, ("random", "secrets", "numpy.random"))
     ]
     found += [f"{line}: {name}" for line, name in imported(module) if name in {"os.urandom", "os.getrandom"}]
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         match node:
             case ast.Attribute(value=ast.Name(id="np" | "numpy"), attr="random"):
                 found.append(f"{node.lineno}: numpy.random")
@@ -44,7 +44,7 @@ def ibis(module: Module) -> list[str]:
 def axioms(module: Module) -> list[str]:
     """Guarantees that are stated and not derived."""
     found = [f"{line}: {name}" for line, name in imported(module) if name.endswith("guarantee.axiom")]
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         match node:
             case ast.Call(func=ast.Name(id="axiom") | ast.Attribute(attr="axiom")):
                 found.append(f"{node.lineno}: axiom(...)")
@@ -57,7 +57,7 @@ def amplifications(module: Module) -> list[str]:
     found = [
         f"{line}: {name}" for line, name in imported(module) if name.endswith(tuple(f"amplify.{n}" for n in names))
     ]
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id="amplify"), attr=attr)) if attr in names:
                 found.append(f"{node.lineno}: amplify.{attr}(...)")
@@ -67,7 +67,7 @@ def amplifications(module: Module) -> list[str]:
 def early(module: Module) -> list[str]:
     """Heavy packages imported as soon as the module is."""
     late = {node.lineno for function in functions(module) for node in ast.walk(function) if hasattr(node, "lineno")}
-    for branch in ast.walk(module.tree):
+    for branch in module.nodes:
         if isinstance(branch, ast.If) and "TYPE_CHECKING" in ast.dump(branch.test):
             late |= {node.lineno for node in ast.walk(branch) if isinstance(node, ast.Import | ast.ImportFrom)}
     heavy = ("ibis", "duckdb", "pandas", "polars", "pyarrow", "scipy", "matplotlib", "dp_accounting", "cryptography")
@@ -117,7 +117,7 @@ def lines(trees: Iterable[ast.AST]) -> set[int]:
 
 def for_types(module: Module) -> Iterator[ast.AST]:
     """Branches that no program runs."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
             yield node
 

@@ -40,7 +40,7 @@ def missing(text: str) -> list[str]:
 
 def in_docstrings(module: Module) -> list[str]:
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    texts = (ast.get_docstring(node) for node in ast.walk(module.tree) if isinstance(node, documented))
+    texts = (ast.get_docstring(node) for node in module.nodes if isinstance(node, documented))
     return [name for text in texts for name in missing(text or "")]
 
 

@@ -56,7 +56,7 @@ def readers(tree: ast.Module) -> frozenset[str]:
 def by_hand(module: Module) -> list[str]:
     """Maxima over losses."""
     known, found = readers(module.tree), []
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         match node:
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in PICKS:
                 if any(at_stake(part, known) for part in (*node.args, *node.keywords)):
@@ -69,7 +69,7 @@ def by_hand(module: Module) -> list[str]:
 def picked(module: Module) -> list[str]:
     """Guarantees of one plan that was taken from a list by its place."""
     found = []
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         match node:
             case ast.Attribute(attr="guarantee", value=value):
                 places = [part.slice for part in ast.walk(value) if isinstance(part, ast.Subscript)]

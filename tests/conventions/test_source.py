@@ -48,7 +48,7 @@ def lone_promises(module: Module) -> list[str]:
     """Casts and ignored type errors that do not say why."""
     found = []
     lines = module.text.splitlines()
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         match node:
             case ast.Call(func=ast.Name(id="cast") | ast.Attribute(attr="cast", value=ast.Name(id="typing"))):
                 if "#" not in lines[node.lineno - 1] and "#" not in lines[node.lineno - 2]:
@@ -87,7 +87,7 @@ def lost_guards(module: Module) -> list[str]:
     """Assertions that a price or a noise is the one charged: ``python -O`` would leave them out."""
     return [
         f"{node.lineno}: {ast.unparse(node)}"
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.Assert) and _compares_prices(node.test)
     ]
 

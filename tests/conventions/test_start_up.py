@@ -194,7 +194,7 @@ def packages(name: str) -> Iterator[str]:
         yield name
 
 
-def heavy(names: Iterable[str], known: Mapping[str, Module]) -> bool:
+def heavy(names: Iterable[str], imports: Mapping[str, tuple[str, ...]]) -> bool:
     """True if one of these modules loads a heavy package when it is imported, by itself or by way of others."""
     due, seen = [*names], set[str]()
     while due:
@@ -202,7 +202,7 @@ def heavy(names: Iterable[str], known: Mapping[str, Module]) -> bool:
         if name in seen:
             continue
         seen.add(name)
-        due += at_import(known[name]) if name in known else packages(name)
+        due += imports[name] if name in imports else packages(name)
     return not seen.isdisjoint(HEAVY)
 
 
@@ -211,15 +211,15 @@ def needless(listed: tuple[Module, ...], starts: Mapping[str, list[str]]) -> dic
 
     The help of a verb, and the completion of its options, load the file of the verb: it keeps heavy packages away.
     """
-    known, found = {dotted(module.path): module for module in listed}, {}
+    imports, found = {dotted(module.path): tuple(at_import(module)) for module in listed}, {}
     loaded = [frozenset(every) for every in starts.values()]
     for module in listed:
         here = [every for every in loaded if dotted(module.path) in every]
         verb = module.path.startswith("cli/")
         lines = [
             line
-            for line, loads in late(module, frozenset(known))
-            if all(loads <= every for every in here) and not (verb and heavy(loads, known))
+            for line, loads in late(module, frozenset(imports))
+            if all(loads <= every for every in here) and not (verb and heavy(loads, imports))
         ]
         found[module.path] = sorted(set(lines))
     return {path: lines for path, lines in found.items() if lines}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -23,6 +23,11 @@ class Module:
     path: str
     text: str
     tree: ast.Module
+
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of the tree, which most rules look at."""
+        return tuple(ast.walk(self.tree))
 
     def __str__(self) -> str:
         return self.path
@@ -47,7 +52,7 @@ def broken(rule: Callable[[Module], list[str]], *but: str) -> dict[str, list[str
 
 def imported(module: Module) -> Iterator[tuple[int, str]]:
     """Line and dotted name of everything imported; ``from a import b`` gives ``a.b``."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         match node:
             case ast.Import(names=names):
                 yield from ((node.lineno, alias.name) for alias in names)
@@ -62,7 +67,7 @@ def dotted(path: str) -> str:
 
 def functions(module: Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """Every function and method, nested ones too."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
