@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from reticent.demo.postgres_server import PostgresServer
     from tests.support.ledger_places import Places
 
+FEW = 4  # cases of one test that `make test` runs
+WHOLE = "tests/golden/", "tests/conventions/"
+
 # Red means a change: cases and noise are the same in every run, and a busy machine fails none of them.
 settings.load_profile("ci")
 
@@ -81,15 +84,14 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as ``wide`` the cases that a mark ``few(n)`` leaves to `make test-all`."""
+    """Mark as ``wide`` the cases that `make test` leaves to `make test-all`: of each test it runs `FEW`, or ``few(n)``."""
     tests: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("few"):
+        if not (item.get_closest_marker("wide") or item.get_closest_marker("audit")):
             tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    for cases in tests.values():
+    for name, cases in tests.items():
         mark = cases[0].get_closest_marker("few")
-        assert mark is not None
-        kept = spread(len(cases), *mark.args)
+        kept = spread(len(cases), mark.args[0] if mark else len(cases) if name.startswith(WHOLE) else FEW)
         for place, case in enumerate(cases):
             if place not in kept:
                 case.add_marker("wide")

@@ -114,6 +114,11 @@ def test_a_case_has_the_mark_that_its_place_gives(case: int, request: pytest.Fix
     assert alone or (request.node.get_closest_marker("wide") is None) == (case in spread(10, 2))
 
 
+@pytest.mark.parametrize("case", range(6))
+def test_a_convention_is_run_whole(case: int, request: pytest.FixtureRequest) -> None:
+    assert request.node.get_closest_marker("wide") is None
+
+
 # --- make quick -------------------------------------------------------------------------------------------------------
 
 

@@ -126,7 +126,6 @@ def holds(pairs: Sequence[tuple[Law, Law]], claim: tuple[Fraction, Fraction]) ->
 # ---- sampling
 
 
-@pytest.mark.few(4)
 @pytest.mark.parametrize("grown", [*GROWN, ODDS**WIDEST], ids=str)
 def test_poisson_sampling_costs_what_is_claimed_and_no_less(grown: Fraction) -> None:
     claim = claimed(amplify.poisson(base(ADD, grown, base_delta(grown)), RATE))

@@ -195,7 +195,6 @@ def most_allowed(case: Case, kind: Kind) -> int:
     return 2 if "tree" in case.name and kind == "substitute" else 1
 
 
-@pytest.mark.few(8)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**6)], ids=["pure", "approximate"])
@@ -224,7 +223,6 @@ def _raw(rows: scaling.Integers, most: Fraction, norm: scaling.Norm) -> scaling.
     return rows
 
 
-@pytest.mark.few(7)
 @pytest.mark.parametrize(
     ("module", "name"),
     [(descent, "logistic"), (products, "least squares"), (clipping, "axes"), (clipping, "lloyd")],

@@ -351,7 +351,6 @@ def made_level(near: Adjacency, search: ptr_test.Search, mode: ptr_test.Mode) ->
     return median.OrderStatisticTest(3, trial(near, unsafe=0 if search == "free" else 1), RELEASE, search, mode)
 
 
-@pytest.mark.few(12)
 @BOTH
 @SCALES
 @pytest.mark.parametrize("width", [1, 2, 3])

@@ -48,7 +48,6 @@ def vectors(products: Products, held: CompleteRows) -> list[NDArray[np.object_]]
     return [np.array(numbers, dtype=object) for numbers in exact]
 
 
-@pytest.mark.few(24)
 @pytest.mark.parametrize("delta", ["0", "0.00001"])
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 @pytest.mark.parametrize("way", WAYS)

@@ -513,7 +513,6 @@ def test_a_certificate_is_explained(released: Path) -> None:
         assert run("explain", str(released / "table4.json"), "--prior", prior).code == 5
 
 
-@pytest.mark.few(16)
 @pytest.mark.parametrize("word", [*glossary.TEXTS, "ε", "No reply", "NO_REPLY", "add-remove", "exit code"])
 def test_words_are_explained(word: str) -> None:
     done = run("explain", word)

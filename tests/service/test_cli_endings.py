@@ -36,7 +36,6 @@ def states(study: Path) -> list[str]:
 # --- usage ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(6)
 @pytest.mark.parametrize(
     "typed",
     [
@@ -380,7 +379,6 @@ SLOW = (
 )
 
 
-@pytest.mark.few(4)
 @pytest.mark.parametrize("verb", SLOW)
 def test_every_verb_that_may_take_seconds_can_be_quiet(verb: str) -> None:
     assert "--quiet" in run(*verb.split(), "--help").out

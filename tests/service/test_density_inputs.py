@@ -100,7 +100,6 @@ def spent(spec: Path) -> Fraction:
     return loss.epsilon
 
 
-@pytest.mark.few(4)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     ("ask", "epsilon", "said"),
@@ -137,7 +136,6 @@ def test_what_cannot_be_released_is_refused_by_every_way_in_and_costs_nothing(
     assert spent(spec) == 0
 
 
-@pytest.mark.few(5)
 @pytest.mark.parametrize("method", get_args(Method))
 @pytest.mark.parametrize("column", ["x", "k"])
 def test_a_table_that_is_known_to_be_empty_is_refused_before_it_costs(tmp_path: Path, method: str, column: str) -> None:

@@ -54,7 +54,6 @@ def with_part(certificate: Certificate, change: Callable[[dict[str, Any]], objec
     return Certificate.of(document)
 
 
-@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 @pytest.mark.parametrize("name", SESSIONS)
 def test_a_session_that_ended_verifies(name: str, kind: str, tmp_path: Path) -> None:

@@ -98,7 +98,6 @@ OPENERS: dict[str, tuple[Callable[[Study], Any], Loss]] = {
 }
 
 
-@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 @pytest.mark.parametrize("missing", [0, "drop"])
 @pytest.mark.parametrize("name", OPENERS)

@@ -111,7 +111,6 @@ def whole(outcome: object) -> bool:
     return all(math.isfinite(v) for v in (e.value, e.low, e.high, e.noise, e.sampling)) and e.low <= e.value <= e.high
 
 
-@pytest.mark.few(34)
 @pytest.mark.parametrize("text", ASKED)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("what", ["empty", "one", "missing", "constant", "ends", "infinite"])

@@ -44,7 +44,6 @@ def tables(size: int) -> list[Table]:
     return [tuple(t) for t in itertools.combinations_with_replacement(range(-2, 5), size)]
 
 
-@pytest.mark.few(7)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("parts", [0, -1, 2, 5])
 def test_adding_a_row_moves_no_score_by_more_than_the_sensitivity(level: Fraction, parts: int) -> None:

@@ -67,7 +67,6 @@ def drawn(plan: LinearDensity, counts: NDArray[np.int64], entropy: Replayed) -> 
 # --- bands ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", CIRCUMSTANCES)
 @pytest.mark.parametrize("name", MAKERS)
 def test_bands_hold_the_noise_at_a_point_and_the_wander_holds_all_of_it(name: str, kind: str) -> None:

@@ -50,7 +50,6 @@ def test_segments_are_in_order_and_disjoint(cells: Cells) -> None:
     assert all(segment.first < segment.stop and segment.weight > 0 for segment in cells.segments)
 
 
-@pytest.mark.few(5)
 @pytest.mark.parametrize("cells", ALL.values(), ids=ALL)
 @given(value=VALUES)
 def test_a_value_is_in_its_cell(cells: Cells, value: float) -> None:

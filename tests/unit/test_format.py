@@ -157,7 +157,6 @@ def test_na_holds_for_words_for_truth_and_for_persons() -> None:
     assert [result.vectors[0] for result in found] == [(2,), (1, 0), (1,)]
 
 
-@pytest.mark.few(26)
 @pytest.mark.parametrize("encoding", sorted(ENCODINGS | WINDOWS))
 def test_an_encoding_reads_every_byte_and_a_bad_one_is_a_missing_cell(encoding: str, tmp_path: Path) -> None:
     path = tmp_path / "t.csv"

@@ -345,7 +345,6 @@ def warning(rows: Any, signs: Any) -> Callable[[Any], Any]:
     return lambda points: np.zeros(len(points))
 
 
-@pytest.mark.few(20)
 @pytest.mark.parametrize("delta", [0, "1e-9"])
 @pytest.mark.parametrize(
     ("made", "own"),

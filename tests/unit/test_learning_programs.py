@@ -38,7 +38,6 @@ def named(**own: object) -> dict[str, Any]:
     return {"epsilon": 1, "bounds": (-1, 1), "adjacency": "add_remove", "ledger": ledger, **own}
 
 
-@pytest.mark.few(8)
 @pytest.mark.parametrize("solver", ["descent", "objective", "output"])
 @pytest.mark.parametrize("name", SLOPES)
 def test_no_slope_and_no_rows_together_make_a_fault(name: str, solver: str) -> None:

@@ -31,7 +31,6 @@ def test_tail_and_density_are_held_closely(z: Fraction) -> None:
     assert close(density_bounds(z), density(z), BITS)
 
 
-@pytest.mark.few(45)
 @pytest.mark.parametrize("bits", [40, 128, 300, 1000])
 @pytest.mark.parametrize("z", MIDDLE + FAR, ids=str)
 def test_the_mills_ratio_is_held_to_any_precision(z: Fraction, bits: int) -> None:

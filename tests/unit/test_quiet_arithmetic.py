@@ -115,7 +115,6 @@ def test_all_statistics(plans: Callable[[], Iterator[tuple[str, PreparedRelease,
     drawn(plans(), 4)
 
 
-@pytest.mark.few(6)
 @pytest.mark.parametrize("name", FITS)
 def test_fits(name: str, tables: Tables, strict: None) -> None:
     fit = FITS[name]
@@ -125,7 +124,6 @@ def test_fits(name: str, tables: Tables, strict: None) -> None:
         assert [text for text in done.warned if "how many rows lack" not in text] == []  # said before the charge
 
 
-@pytest.mark.few(6)
 @pytest.mark.parametrize("name", TALKS)
 def test_sessions(name: str, tables: Tables, strict: None) -> None:
     talk = TALKS[name]

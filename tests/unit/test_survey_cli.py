@@ -262,7 +262,6 @@ def test_options_that_do_not_fit_are_a_usage_error(here: Path, typed: tuple[str,
     assert not (here / "q.survey.toml").exists()
 
 
-@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("typed", "words"),
     [

@@ -218,7 +218,6 @@ def rows_of(design: Design, answers: list[str]) -> list[dict[str, str]]:
     ]
 
 
-@pytest.mark.few(11)
 @pytest.mark.parametrize("method", ["kary", "unary", "subset", "hadamard", "hashing", "duchi", "two_coins"])
 @pytest.mark.parametrize("ending", ["csv", "parquet", "duckdb"])
 def test_a_file_is_counted_as_its_answers_are(method: str, ending: str, tmp_path: Path) -> None:
