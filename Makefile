@@ -31,10 +31,10 @@ demo-spark: $(VENV)/.spark ## publish the same from a Spark server of its own, w
 	$(BIN)/python -m reticent.demo.spark
 
 test: $(VENV)/.test ## run the tests that a change breaks first, some 11 minutes on two cores
-	$(BIN)/python -m pytest -m "not wide and not audit" -n 2 --durations=15
+	$(BIN)/python -m pytest -m "not wide and not audit" -n 2 --dist loadfile --durations=15
 
 test-all: $(VENV)/.test ## run the tests that `make test` leaves out: coverage loops, wide laws, command-line spawns
-	$(BIN)/python -m pytest -m "wide and not audit" -n 2 --durations=15
+	$(BIN)/python -m pytest -m "wide and not audit" -n 2 --dist loadfile --durations=15
 
 quick: $(VENV)/.check ## check what changed since main: its types, its tests and the conventions
 	$(BIN)/python .ci/quick.py

@@ -84,7 +84,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as ``wide`` the cases that `make test` leaves to `make test-all`: of each test it runs `FEW`, or ``few(n)``."""
+    """Mark as ``wide`` the cases beyond the first tier's: of each test it runs `FEW`, or n by the mark ``few(n)``."""
     tests: dict[str, list[pytest.Item]] = {}
     for item in items:
         if not (item.get_closest_marker("wide") or item.get_closest_marker("audit")):

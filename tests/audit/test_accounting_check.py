@@ -44,6 +44,7 @@ def found(prepared: PreparedRelease) -> set[str]:
     return {line.verdict for line in again(prepared.guarantee)}
 
 
+@pytest.mark.wide
 def test_every_line_holds_and_none_is_wide() -> None:
     listed = list(lines())
     assert len(listed) >= 25

@@ -189,13 +189,13 @@ def test_a_mechanism_added_by_the_recipe_is_checked_drawn_and_verified_in_both_c
     assert lines == ["kit True []", "roster 1", "verified True", "verified True", asked, asked]
 
 
+@pytest.mark.wide
 def test_the_kit_fails_a_mechanism_that_verify_would_not_know(tmp_path: Path) -> None:
     kit, *rest = used(followed(tmp_path, leave_out="CENTRAL")).splitlines()
     assert kit == "kit False ['loss derived again', 'loss derived again']"  # of each specimen
     assert rest == ["roster 0", "verified False", "verified False", "asked 3 False", "asked 3 False"]
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize(("leave_out", "share"), [("", "1.0"), ("_of_leaf", "not listed")])
 def test_the_second_accountant_lists_the_law_that_the_recipe_teaches(
     leave_out: str, share: str, tmp_path: Path
@@ -210,7 +210,6 @@ def test_a_mechanism_that_questions_are_not_told_of_is_refused(tmp_path: Path) -
     assert last == f"asked There is no mechanism '{NAME}'"
 
 
-@pytest.mark.wide
 def test_the_page_of_theorems_has_the_row_the_recipe_adds(tmp_path: Path) -> None:
     page = (followed(tmp_path) / "theorems.md").read_text("utf-8")
     assert re.findall(rf"^\| `{NAME}` \|.*\|$", page, re.MULTILINE) != []
@@ -219,7 +218,6 @@ def test_the_page_of_theorems_has_the_row_the_recipe_adds(tmp_path: Path) -> Non
     assert f"def {function}" in (ROOT / path).read_text("utf-8")
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize("word", ["Statement", "Source", "Proof", "Deviations", "SPECIMENS", "AXIOMS", "CHANGELOG.md"])
 def test_the_recipe_names_every_step(word: str) -> None:
     assert word in RECIPE

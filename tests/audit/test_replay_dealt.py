@@ -99,7 +99,6 @@ def test_what_both_tables_have_comes_first_and_nothing_is_lost() -> None:
     assert in_one_order(here, there)[0].run(ASKED, b"")[1].vectors == ((7,),)
 
 
-@pytest.mark.wide
 def test_a_regression_is_given_as_many_records_as_are_public() -> None:
     plan, _ = prepared((SHORT_CUT,))
     (query,) = plan.steps[0].queries
@@ -152,7 +151,6 @@ def test_half_the_noise_of_a_test_is_found(monkeypatch: pytest.MonkeyPatch) -> N
     assert kinds(SHORT_CUT) == {"proof"}
 
 
-@pytest.mark.wide
 def test_a_test_of_the_exact_distance_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate, "passes", lambda mechanism, distance, bar, entropy: distance > bar.threshold)
     assert kinds(SHORT_CUT, triples=16) & {"calls", "answer", "proof"}

@@ -31,6 +31,7 @@ from tests.assurance.laws import law_of
 ONE = Fraction(1)
 
 
+@pytest.mark.wide
 def test_every_method_keeps_what_it_states_from_truth_to_token_and_many_at_once() -> None:
     found = list(audit.lines())
     assert [str(line) for line in found if line.verdict != "holds"] == []
@@ -43,7 +44,6 @@ def test_every_method_keeps_what_it_states_from_truth_to_token_and_many_at_once(
     assert all(line.residual < Fraction(1, 100) for line in found)
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize(
     ("factor", "verdict", "loose"), [("0.9", "refuted", False), ("1", "holds", False), ("1.5", "holds", True)]
 )
@@ -58,7 +58,6 @@ def test_a_loss_that_is_stated_too_small_or_too_large_is_told(factor: str, verdi
         assert (line.attained < Fraction(7, 10)) == loose
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize(("delta", "verdict"), [("0.49", "refuted"), ("0.5", "holds")])
 @pytest.mark.parametrize("epsilon", [0, 1, 30])
 def test_the_one_sided_form_needs_its_delta_at_every_epsilon(epsilon: int, delta: str, verdict: str) -> None:
@@ -68,7 +67,6 @@ def test_the_one_sided_form_needs_its_delta_at_every_epsilon(epsilon: int, delta
     assert line.verdict == verdict
 
 
-@pytest.mark.wide
 def test_a_coin_of_the_one_sided_form_that_is_off_is_told() -> None:
     """Told with another chance, more or less often, the law is no longer the one stated."""
     stated = {heard: chance for heard, chance in OneSided(Fraction(1, 2)).distribution("no").items() if chance}
@@ -145,7 +143,6 @@ def test_a_token_of_another_law_is_told() -> None:
     assert design.guarantee.adjacency == LOCAL
 
 
-@pytest.mark.wide
 def test_a_sampler_that_answers_off_the_list_is_told() -> None:
     made = KAry(3, ONE)
     law = law_of(lambda entropy: made.sample(0, entropy) + 5 * sampling.bernoulli(Fraction(1, 9), entropy))

@@ -31,6 +31,7 @@ def failed(lines: Lines) -> set[str]:
     return {line.check for line in lines() if line.verdict == "fail"}
 
 
+@pytest.mark.wide
 def test_the_path_of_a_release_conforms() -> None:
     report = system_path.check()
     assert report.passed, str(report)
@@ -39,13 +40,11 @@ def test_the_path_of_a_release_conforms() -> None:
     assert report.false_alarm < 5e-8
 
 
-@pytest.mark.wide
 def test_a_line_that_passes_says_the_same_every_time() -> None:
     once, again = (list(system_path._coins()) for _ in range(2))
     assert once == again
 
 
-@pytest.mark.wide
 def test_the_bound_on_a_count_is_above_the_binomial_tail() -> None:
     """P(X <= 2) + P(X >= 8) of ten fair coins is 112 / 1024; and 0 of 40 has probability 2**-40, twice is bounded."""
     assert 112 / 1024 <= tail([(2, 10, 0.5)]) < 1
@@ -66,7 +65,6 @@ def test_noise_that_is_a_fifth_too_small_or_a_quarter_too_large_does_not_fit(wro
     assert (gaussian_fit(values, variance) >= LEVEL) == (wrong == 1)
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize("bit", [0, 7, 12, 20])
 def test_one_low_bit_that_is_stuck_does_not_fit(bit: int) -> None:
     scale = Fraction(3 * (1 << 20) + 1)
@@ -105,20 +103,17 @@ def in_pairs(self: SystemEntropy, count: int) -> NDArray[np.uint64]:
     return words
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize("words", [biased, repeating, of_32_bits, in_pairs])
 def test_words_that_are_biased_repeated_or_dependent(words: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SystemEntropy, "words", words)
     assert failed(system_path._coins)
 
 
-@pytest.mark.wide
 def test_numbers_without_their_last_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SystemEntropy, "bits", lambda self, count: honest_bits(self, count) & ~1)
     assert failed(system_path._coins) == {"bits of numbers are even"}
 
 
-@pytest.mark.wide
 def test_a_pool_that_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     from reticent import entropy
 
@@ -164,7 +159,6 @@ def test_a_block_that_is_given_out_twice(monkeypatch: pytest.MonkeyPatch) -> Non
     assert {"no Laplace twice", "no Gaussian twice"} <= failed(system_path._ahead)
 
 
-@pytest.mark.wide
 def test_parameters_that_share_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(laplace, "ratio", lambda scale: (scale.numerator % 7, 1))
     monkeypatch.setattr(alias_tables, "ratio", lambda scale: (scale.numerator % 7, 1))
@@ -172,7 +166,6 @@ def test_parameters_that_share_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
     assert system_path._parameters("shared").verdict == "fail"
 
 
-@pytest.mark.wide
 def test_a_fork_that_nobody_notices(monkeypatch: pytest.MonkeyPatch) -> None:
     """The process id is taken once, and the hook counts nothing."""
     from reticent import entropy

@@ -60,6 +60,7 @@ def beforehand(page: Path, folder: Path) -> dict[str, object]:
     return {"ages": ages, "wards": [draw.choice(("north", "south")) for _ in ages]} if page == README else {}
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("page", list(of_python()))
 def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("rand.toml", "randhie.parquet"):

@@ -214,6 +214,7 @@ def agree(plain: Schema, schema: Schema, rows: list[Row], engine: Engine = DUCKD
         assert result.vectors == reference.answer(query), (query, words, where)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(2))
 def test_the_engine_computes_what_an_operation_means(seed: int) -> None:
     for number, (plain, schema) in enumerate(views(seed, 5)):

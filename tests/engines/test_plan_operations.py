@@ -146,6 +146,7 @@ def test_a_statement_holds_the_key_and_its_cache_does_not() -> None:
     assert texts[0].replace("01" * 32, "") == texts[1].replace("02" * 32, "")
 
 
+@pytest.mark.wide
 def test_queries_of_the_same_groups_share_a_statement_and_are_answered_as_if_alone() -> None:
     """With a place that is one off, counts would stand for sums. Nobody is above the cap: all rows are kept."""
     schema = Schema({"x": real(0, 8), "k": integer(0, 2)}, Person("add_remove", "who", rows=3))

@@ -603,6 +603,7 @@ def rows_of(table: Mapping[str, Sequence[object]]) -> list[tuple[object, ...]]:
 KINDS = {int: "bigint", str: "text", float: "double precision", bool: "boolean"}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["left", "inner", "key"])
 def test_further_tables_in_the_database_stand_beside_rows_as_in_memory(db: Database, kind: str) -> None:
     """Patients on the person, public wards by a key, and accounts of people, in one database and in memory."""

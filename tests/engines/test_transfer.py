@@ -46,6 +46,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
+@pytest.mark.wide
 def test_queries_bring_the_cells_that_a_plan_tells_of(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each kind of query, of a table whose numbers all differ: few integers where nothing is told, else many cells."""
     schema = Schema(columns(), Person("add_remove", None, rows=1))

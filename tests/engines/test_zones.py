@@ -32,6 +32,7 @@ def opened(engine: Engine, columns: Any = None) -> Table:
     return Table(open_source(rows, schema), schema, Limits(), None, engine=engine)
 
 
+@pytest.mark.wide
 def test_duckdb_converts_as_python_does() -> None:
     check_engine(opened(DUCKDB))
 

@@ -206,6 +206,7 @@ def test_the_accounting_check_refutes_a_loss_that_is_too_small() -> None:
     assert {line.verdict for line in accounting_check.again(tree)} == {"holds"}
 
 
+@pytest.mark.wide
 def test_numbers_that_prove_nothing_are_refused() -> None:
     one, tenth = Fraction(1), Fraction(1, 10)
     for epsilon, delta in ((Fraction(0), tenth), (one, Fraction(0)), (one, one), (0.5, tenth), (one, 0.1)):

@@ -99,6 +99,7 @@ def test_one_question_charges_all_of_its_epsilon(text: str, interval: str, kind:
         assert epsilon * (1 - ROUNDED) <= loss.epsilon <= epsilon
 
 
+@pytest.mark.wide
 def test_a_guarantee_that_lost_a_part_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts taken out of a sequence of one draw are those of the draw: none."""
 

@@ -160,6 +160,7 @@ def test_cells_are_a_partition_in_which_each_record_is_where_its_value_is() -> N
     assert 0.0 in [float(atom) for atom in density.axes[0].atoms]
 
 
+@pytest.mark.wide
 def test_a_weighted_axis_has_the_law_of_its_column_inside_a_cell() -> None:
     density = found(pair(4_000), columns=COLUMNS)
     for one in density.axes:

@@ -515,7 +515,7 @@ def test_names_that_are_no_files_are_refused(typed: tuple[str, ...]) -> None:
     assert (done.code, "Traceback" in done.said) == (6 if typed[0] == "verify" else 5, False)
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize(("answer", "code", "found"), [("n", 130, []), ("y", 0, ["committed"])])
 def test_a_terminal_is_shown_the_price_and_asked(study: Path, answer: str, code: int, found: list[str]) -> None:
     master, slave = os.openpty()

@@ -356,6 +356,7 @@ def test_a_product_of_more_groups_than_work_well_is_refused_in_words() -> None:
         study.plan(["count by a, b"], epsilon=1)
 
 
+@pytest.mark.wide
 def test_groups_that_are_drawn_one_by_one_are_refused_where_no_certificate_holds_them() -> None:
     study = wide_study()
     with pytest.raises(rt.QuestionError, match=r"median\(x\) by floor\(a, 20\), b makes 100,001 draws one by one"):

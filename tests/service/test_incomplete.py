@@ -215,7 +215,7 @@ def test_whether_a_share_is_bought_does_not_depend_on_the_rows() -> None:
     assert made[1].caveats[0].startswith("at most ") or " ± " in made[1].caveats[0]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("question", ["regress(price ~ k)", "test(price ~ k)", "density(price, k)"])
 def test_a_question_of_several_columns_has_the_share_of_rows_incomplete_in_any(question: str) -> None:
     columns: dict[str, Column] = {

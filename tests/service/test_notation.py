@@ -69,6 +69,7 @@ def check_like_the_source(made: Path) -> None:
     assert any("," in size for size, _ in rows)
 
 
+@pytest.mark.wide
 def test_made_up_rows_come_back_as_the_source_is_written(study: Path) -> None:
     made = rt.open(study).synthesize(["Größe", "Aufnahme"], epsilon=2, rows=50)
     check_like_the_source(made.to_csv("made_up.csv"))

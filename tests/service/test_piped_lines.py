@@ -83,6 +83,7 @@ def long_lines(done: Run) -> list[str]:
     return found
 
 
+@pytest.mark.wide
 def test_no_verb_prints_a_line_of_prose_above_a_hundred_columns(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)  # some verbs write beside where they run
     listed = commands(folder)

@@ -250,6 +250,7 @@ def test_few_values_of_real_columns_are_planned_as_values_apart(question: str) -
     assert median(before) < 0.35, before
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("bounds", [(0, 100), ()])
 @pytest.mark.parametrize("question", ["median(x)", "iqr(x)", "iqr(x, method=joint)"])
 def test_a_declared_resolution_is_the_step_that_a_plan_rounds_to(question: str, bounds: tuple[int, ...]) -> None:

@@ -60,6 +60,7 @@ def made(
     return rt.study(rows, adjacency=kind, columns=columns, budget=budget, person=person, rows_each=rows_each)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("total", ["rho", "epsilon"])
 def test_the_lines_of_a_plan_in_rho_add_up_to_its_price(total: str) -> None:
     """A ledger in rho has lines in rho: a price in another currency could not be added to them."""
@@ -72,6 +73,7 @@ def test_the_lines_of_a_plan_in_rho_add_up_to_its_price(total: str) -> None:
     assert sum(lines) == plan.guarantee.loss.rho
 
 
+@pytest.mark.wide
 def test_no_line_of_a_printed_plan_is_longer_than_80_columns() -> None:
     study = made()
     plan = study.plan([*TESTS.values(), "density(x)", "density(x, y, checks=0.1, method=sparse, cells=64)"], epsilon=9)
@@ -131,6 +133,7 @@ def answered(plan: Plan) -> None:
     assert max(map(len, repr(plan).splitlines())) <= 80
 
 
+@pytest.mark.wide
 def test_every_kind_of_test_has_the_four_figures() -> None:
     assert set(TESTS) == set(get_args(KindOfTest))  # a new kind comes here
     plan = made().plan(list(TESTS.values()), epsilon=7, people=PEOPLE)
@@ -162,6 +165,7 @@ def test_every_kind_of_test_has_a_curve_on_which_its_seen_effect_has_power_eight
         assert usual.power[-1] > 0.9, line.name
 
 
+@pytest.mark.wide
 def test_every_method_of_a_density_has_the_four_figures() -> None:
     asked = [f"density(x, method={method})" for method in get_args(Method)]
     plan = made().plan(asked, epsilon=9, people=PEOPLE)
@@ -203,6 +207,7 @@ OF_ARRAYS: Final = {"FunctionClassifier"}  # a study hands its rows to no progra
 FREE: Final = {"Clip"}
 
 
+@pytest.mark.wide
 def test_every_estimator_has_the_four_figures() -> None:
     kinds = {name for name in learning.__all__ if isinstance(getattr(learning, name), type)}
     estimators = {name for name in kinds if issubclass(getattr(learning, name), Estimator)}
@@ -305,6 +310,7 @@ def test_slopes_have_lines_where_only_columns_far_apart_tell_them() -> None:
     assert wide.noise == pytest.approx(x.noise / 1000)
 
 
+@pytest.mark.wide
 def test_a_plan_of_made_up_rows_draws_few_tables_and_its_widths_are_those_of_an_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -330,6 +336,7 @@ def test_a_plan_of_made_up_rows_draws_few_tables_and_its_widths_are_those_of_an_
     assert line.expected.noise == pytest.approx(float(np.mean(noise)), rel=0.5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("asked", "typical"),
     [

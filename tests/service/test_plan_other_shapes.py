@@ -190,6 +190,7 @@ def test_a_test_of_independence_tells_the_widths_of_uneven_margins() -> None:
     assert (told["margins of 0.9"][0] or 0.0) > 3 * (told["usual"][0] or 0.0)
 
 
+@pytest.mark.wide
 def test_a_plan_of_a_test_tells_the_effect_that_is_seen_over_its_shapes() -> None:
     columns = {"x": rt.real(0, 100), "g": rt.category(["a", "b"]), "k": rt.category(["no", "yes"])}
     study = studied({name: np.zeros(ROWS) for name in columns}, columns)

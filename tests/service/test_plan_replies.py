@@ -133,6 +133,7 @@ def test_what_always_replies_says_so(question: str) -> None:
     assert seen == RUNS
 
 
+@pytest.mark.wide
 def test_a_probability_between_is_stated_as_rehearsals_have_it() -> None:
     """A mean at nearly an even chance, in 40 rehearsals."""
     of, people = study(), 1_050
@@ -172,6 +173,7 @@ def test_typical_rows_are_declared_in_python_as_in_a_study_file() -> None:
         )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("question", "epsilon", "people"), PRIVATE)
 def test_under_substitution_a_private_number_of_values_is_answered_or_refused(
     question: str, epsilon: str, people: int

@@ -131,6 +131,7 @@ def large(folder: Path, memory: str) -> Study:
     return opened(folder, memory=memory, rows=LARGE, persons=LARGE // 2, values=LARGE)
 
 
+@pytest.mark.wide
 def test_a_release_that_cannot_fit_is_refused_at_a_terminal_before_the_charge_and_fits_with_other_limits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,6 +264,7 @@ def _memory(person: str | None, rows: int, asked: tuple[Any, ...], *, by_key: bo
     return memory_of_release(prepared, view.schema, rows, FILE)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("person", "millions", "asked", "by_key", "measured"), MEASURED)
 def test_memory_is_forecast_neither_a_tenth_below_what_releases_took_nor_twice_it(
     person: str | None, millions: int, asked: tuple[Any, ...], by_key: bool, measured: float
@@ -303,6 +305,7 @@ def test_nothing_is_told_of_rows_that_a_filter_may_leave_out(tmp_path: Path) -> 
     assert [one is not None and one.fits for one in found] == [False, True]
 
 
+@pytest.mark.wide
 def test_records_of_declared_people_are_no_more_than_the_cap_of_each() -> None:
     asked = (rt.regress("y ~ x + z"),)
     few = _memory("who", 10**7, asked, by_key=False, people=4000)
@@ -326,6 +329,7 @@ def test_a_footer_tells_distinct_values_from_few_and_texts_from_numbers(tmp_path
     assert sum(cells.short for cells in stored.values()) * ROWS < size
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("asked", [["median(x)"], ["mean(x)", "count"], ["density(x)"]])
 def test_no_release_is_forecast_to_take_more_than_a_file_that_needs_no_plan_may(
     asked: list[str], tmp_path: Path
@@ -377,6 +381,7 @@ def modelled(tmp_path_factory: pytest.TempPathFactory) -> Study:
     return rt.open(folder / "s.toml")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("model", "y", "columns", "millions", "measured"), MODELS)
 def test_memory_of_a_fit_is_forecast_neither_a_tenth_below_what_it_took_nor_twice_it(
     modelled: Study, model: Any, y: str | None, columns: int, millions: int, measured: float

@@ -43,6 +43,7 @@ def visits(adjacency: Any, typical: str = "") -> rt.Study:
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("typical", ["", "2"])
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 def test_supposed_rows_change_nothing_that_is_bought(adjacency: Any, typical: str) -> None:
@@ -139,6 +140,7 @@ def test_the_guess_of_rows_is_near_real_tables() -> None:
 OF_PERSONS = ("sum(y)", "mean(y, per=person)", "test(y ~ g)")  # a test of means averages the rows of each person
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 @pytest.mark.parametrize("question", EVERY)
 def test_every_line_supposes_the_same_rows(question: str, adjacency: Any) -> None:
@@ -172,6 +174,7 @@ def test_a_session_and_a_model_suppose_the_same_rows(kind: Any) -> None:
     assert all("rows each" in one.supposition() for one in (plain, most, *fits))
 
 
+@pytest.mark.wide
 def test_what_a_fit_buys_follows_the_declared_rows_and_no_plan() -> None:
     """Five rows of each of 10,000 people pay for intervals, one does not, and what a plan supposes changes neither."""
     bought = {}
@@ -236,6 +239,7 @@ def persons(at_most: Any, typical: int | str | None = None, people: int | None =
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("question", ["median(x)", "iqr(x)", "location(x)", "quantiles(x, 0.2 0.5 0.8, method=joint)"])
 def test_a_reply_that_hangs_on_supposed_rows_has_a_line_for_each_number_of_them(question: str) -> None:
     """A reply of .95 had been planned with 4.5 rows each, which stood in a note below, and there was none."""
@@ -278,6 +282,7 @@ def test_a_reply_that_hangs_on_the_cap_that_is_chosen_has_a_line_for_caps() -> N
     assert of.plan(["median(x)"], epsilon=1, rows=2).lines[0].expected.apart == ()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("at_most", [{"at_most": 25}, {"at_most": "auto", "ceiling": 25}])
 @pytest.mark.parametrize("people", [1_000, None])
 def test_a_release_whose_reply_hangs_on_supposed_rows_is_warned_of_before_the_charge(
@@ -311,6 +316,7 @@ def of_five_rows(**people: Any) -> rt.Study:
     )
 
 
+@pytest.mark.wide
 def test_each_number_of_rows_of_a_density_has_its_widths() -> None:
     """Its lines said "no reply" where P(reply) beside them was .786 or 1."""
     plan = of_five_rows(rows_each=5).synthesis_plan(["x", "y"], epsilon="0.5", people=1_000)
@@ -326,6 +332,7 @@ def test_each_number_of_rows_of_a_density_has_its_widths() -> None:
     assert [row[4] for row in rows[1:]] == [shown(of_part(line.replies, name)[0]) for name in line.apart]
 
 
+@pytest.mark.wide
 def test_caps_on_rows_of_a_density_have_widths_of_its_answer() -> None:
     """Shares of stretches stood in one range with heights of the density, which are up to 300 times as large."""
     plan = of_five_rows(rows_each={"at_most": "auto"}).plan(["density(x)"], epsilon=1, people=300)
@@ -335,6 +342,7 @@ def test_caps_on_rows_of_a_density_have_widths_of_its_answer() -> None:
     assert max(widths) <= 1.0  # of a share
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("question", ["density(x)", "density(x, method=ks)"])
 def test_the_note_of_a_density_tells_each_width_with_what_it_is_of(question: str) -> None:
     """It began "noise ± 0.12 noise ± 0.741 if each person has one row"."""
@@ -346,6 +354,7 @@ def test_the_note_of_a_density_tells_each_width_with_what_it_is_of(question: str
     assert float(found[4]) < float(found[1]) < float(found[3])
 
 
+@pytest.mark.wide
 def test_sizes_of_groups_are_told_where_rows_are_not() -> None:
     """P(reply) was ".001 to 1" with no word on which groups have one."""
     study = of_five_rows(rows_each=5)

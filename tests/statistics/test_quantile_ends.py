@@ -67,7 +67,7 @@ def replies(found: list[Answer]) -> list[Estimate]:
 # --- fractions of a rank ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("law", "kind", "epsilon", "n"),
     [
@@ -270,7 +270,7 @@ def test_without_an_interval_nothing_is_said_of_ties() -> None:
 # --- values without an interval ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("question", "truth"), [("median(x, interval=no)", 0.02), ("quantiles(x, 0.4 0.5 0.6, interval=no)", 0.02)]
 )

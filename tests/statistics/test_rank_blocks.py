@@ -71,6 +71,7 @@ def apart(one: Law, other: Law) -> float:
     return max(max(a[0] - b[1], b[0] - a[1], 0) for a, b in pairs) / ONE
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("level", [Fraction(1, 2), Fraction(1, 4), Fraction(9, 10)])
 @pytest.mark.parametrize("shift", [Fraction(0), Fraction(2), Fraction(-30)])
 def test_the_law_over_blocks_is_the_law_over_runs(level: Fraction, shift: Fraction) -> None:
