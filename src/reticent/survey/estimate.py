@@ -29,6 +29,7 @@ from reticent.survey.result import Result, Share, checked_level
 from reticent.survey.tally import Answers, ReportTally, tally
 
 Interval: TypeAlias = Literal["wilson", "exact"]
+Rule: TypeAlias = Literal["wilson", "exact", "former"]  # former: Wilson's everywhere, as records up to 0.1.0 have it
 SUSPECT: Final = 0.01  # of a check that nothing is wrong with
 IMPOSSIBLE: Final = 1e-6  # likewise: below it there is no estimate
 MOST_GROUPS: Final = 1000
@@ -86,7 +87,7 @@ def of_table(
     groups: tuple[str, ...],
     respondent: str | None,
     code: str | None,
-    interval: Interval,
+    interval: Rule,
     level: float,
 ) -> Result:
     """See ``Design.estimate_table``.
@@ -124,7 +125,7 @@ def of_tally(
     heard: ReportTally,
     groups: Mapping[str, Mapping[str, ReportTally]] | None = None,
     *,
-    interval: Interval = "wilson",
+    interval: Rule = "wilson",
     level: float = 0.95,
 ) -> Result:
     """The result of counted answers, with that of each subgroup.
@@ -151,7 +152,7 @@ def of_tally(
     CheckError
         Answers that contradict the design: of a survey that follows it, one in a million does.
     """
-    if interval not in ("wilson", "exact"):
+    if interval not in ("wilson", "exact", "former"):
         raise PublicParameterError('interval is "wilson" or "exact"')
     checked_level(level)
     if heard.answers == 0:
@@ -189,7 +190,7 @@ def _few(name: str, keys: NDArray[np.str_]) -> NDArray[np.str_]:
     return keys
 
 
-def _shares(design: DesignRecord, heard: ReportTally, interval: Interval, level: float) -> tuple[Share, ...]:
+def _shares(design: DesignRecord, heard: ReportTally, interval: Rule, level: float) -> tuple[Share, ...]:
     hit, miss = chances(design)
     binary = isinstance(design.mechanism, RandomizedResponse | OneSided)  # the share of yes says all
     support = heard.support[:1] if binary else heard.support
@@ -199,7 +200,8 @@ def _shares(design: DesignRecord, heard: ReportTally, interval: Interval, level:
     consistent = np.clip(estimates, 0, 1) if binary else simplex(estimates)
     low, high = (_mapped(end, hit, miss) for end in bounds(support, n, level, interval))
     joint = 1 - (1 - level) / len(support)
-    low_all, high_all = (_mapped(end, hit, miss) for end in bounds(support, n, joint, interval if binary else "exact"))
+    rule: Rule = interval if binary or interval == "former" else "exact"
+    low_all, high_all = (_mapped(end, hit, miss) for end in bounds(support, n, joint, rule))
     z = variance.quantile(level)
     found = []
     for place, label in enumerate(labels):
@@ -227,7 +229,7 @@ def _mapped(ends: NDArray[np.float64], hit: Fraction, miss: Fraction) -> NDArray
 
 
 def bounds(
-    heard: NDArray[np.int64], n: int, level: float, interval: Interval
+    heard: NDArray[np.int64], n: int, level: float, interval: Rule
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Ends of the interval of a binomial share, for each count of ``heard`` out of ``n``.
 
@@ -257,6 +259,8 @@ def bounds(
     square = variance.quantile(level) ** 2
     centre = (heard + square / 2) / (n + square)
     radius = np.sqrt(square * (heard * rest / n + square / 4)) / (n + square)
+    if interval == "former":
+        return centre - radius, centre + radius
     # of a rare share the lower end alone misses, so that the tail of that end is all of 1 - level
     return (
         np.minimum(centre - radius, np.where(heard <= FEW, low, 1.0)),
@@ -278,7 +282,7 @@ def _limits(design: DesignRecord) -> tuple[float, float]:
     return float(design.low), float(design.high)
 
 
-def _mean(design: DesignRecord, made: LocalMean, heard: ReportTally, interval: Interval, level: float) -> Share:
+def _mean(design: DesignRecord, made: LocalMean, heard: ReportTally, interval: Rule, level: float) -> Share:
     """Mean with its interval; of two places the interval of the share of one is mapped.
 
     With more places it is the normal interval of their mean.

@@ -21,7 +21,7 @@ from reticent.privacy.explain import former_sentence, sentence
 from reticent.privacy.rederivation import rederive
 from reticent.survey.description import say
 from reticent.survey.design_record import DesignRecord
-from reticent.survey.estimate import of_table
+from reticent.survey.estimate import Rule, of_table
 from reticent.survey.methods import rebuilt
 from reticent.survey.report import FORMAT, VERSION
 
@@ -124,24 +124,29 @@ def _again(one: dict[str, Any], design: DesignRecord, answers: Path) -> Iterator
         if digest != stated["sha256"]:
             yield RecordCheck("answers", False, f"{answers.name} is not the file the estimate was made from")
             return
-        made = of_table(
-            design,
-            answers,
-            stated["column"],
-            table=stated["table"],
-            groups=tuple(result["groups"]),
-            respondent=stated["respondent"],
-            code=stated["code"],
-            interval=stated["interval"],
-            level=result["level"],
-        ).to_json()
+        asked = stated["interval"]
+        rules: tuple[Rule, ...] = ("wilson", "former") if asked == "wilson" else (asked,)
+        made = [
+            of_table(
+                design,
+                answers,
+                stated["column"],
+                table=stated["table"],
+                groups=tuple(result["groups"]),
+                respondent=stated["respondent"],
+                code=stated["code"],
+                interval=rule,
+                level=result["level"],
+            ).to_json()
+            for rule in rules
+        ]
     except OSError:
         raise SpecError(f"{answers.name} cannot be read.") from None
     except (KeyError, TypeError, ReticentError):
         yield RecordCheck("estimate", False, "the estimate cannot be made again from these answers")
         return
     yield RecordCheck("answers", True, f"{answers.name} sha256 {digest}")
-    right = _same(result, json.loads(json.dumps(made)))
+    right = any(_same(result, json.loads(json.dumps(one))) for one in made)
     words = "made again from the answers: the same numbers" if right else "the answers give other numbers"
     yield RecordCheck("estimate", right, words)
 
