@@ -323,3 +323,9 @@ def test_names_of_columns_are_no_sql(tmp_path: Path) -> None:
     odd = 'a"; DROP TABLE x; --'
     path = written(tmp_path / "o'dd.csv", [{odd: "yes"}, {odd: "no"}])
     assert COINS.estimate_table(path, odd).answers == 2
+
+
+def test_the_interval_of_former_records_cannot_be_asked_for() -> None:
+    design = survey.warner("?", epsilon=1)
+    with pytest.raises(PublicParameterError, match="wilson"):
+        design.estimate({"yes": 30, "no": 20}, interval="former")  # type: ignore[arg-type]

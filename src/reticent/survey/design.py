@@ -189,7 +189,7 @@ class Design(DesignRecord):
         PublicParameterError
             No answers, groups of another length, or a level out of its range.
         """
-        return estimate.of_answers(self, answers, groups=groups or {}, interval=interval, level=level)
+        return estimate.of_answers(self, answers, groups=groups or {}, interval=estimate.offered(interval), level=level)
 
     def estimate_table(
         self,
@@ -242,7 +242,7 @@ class Design(DesignRecord):
             groups=tuple(groups),
             respondent=respondent,
             code=code,
-            interval=interval,
+            interval=estimate.offered(interval),
             level=level,
         )
 

@@ -36,6 +36,13 @@ MOST_GROUPS: Final = 1000
 FEW: Final = 3  # messages: with fewer of a kind Wilson's interval misses a rare share up to three times too often
 
 
+def offered(interval: Interval) -> Interval:
+    """The interval that was asked for, of the two that anybody may ask for."""
+    if interval not in ("wilson", "exact"):
+        raise PublicParameterError('interval is "wilson" or "exact"')
+    return interval
+
+
 def of_answers(
     design: DesignRecord,
     answers: Answers,
@@ -152,8 +159,6 @@ def of_tally(
     CheckError
         Answers that contradict the design: of a survey that follows it, one in a million does.
     """
-    if interval not in ("wilson", "exact", "former"):
-        raise PublicParameterError('interval is "wilson" or "exact"')
     checked_level(level)
     if heard.answers == 0:
         raise PublicParameterError(" ".join(("there is no answer to estimate from.", *_counts(heard))).rstrip("."))

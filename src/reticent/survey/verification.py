@@ -26,6 +26,7 @@ from reticent.survey.methods import rebuilt
 from reticent.survey.report import FORMAT, VERSION
 
 LARGEST: Final = 1 << 28
+RULES: Final[dict[str, tuple[Rule, ...]]] = {"wilson": ("wilson", "former"), "exact": ("exact",)}  # by the one asked
 CLOSE: Final = 1e-9  # of a number: the last digits of floats differ between machines
 
 
@@ -124,8 +125,7 @@ def _again(one: dict[str, Any], design: DesignRecord, answers: Path) -> Iterator
         if digest != stated["sha256"]:
             yield RecordCheck("answers", False, f"{answers.name} is not the file the estimate was made from")
             return
-        asked = stated["interval"]
-        rules: tuple[Rule, ...] = ("wilson", "former") if asked == "wilson" else (asked,)
+        rules = RULES[stated["interval"]]
         made = [
             of_table(
                 design,
