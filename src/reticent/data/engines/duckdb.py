@@ -35,7 +35,7 @@ LOCKED: Final = {
     "allow_community_extensions": "false",
     "python_enable_replacements": "false",
 }
-PIECE: Final = 1 << 24  # bytes of rows that are stored at a time, at least
+PIECE: Final = 1 << 23  # bytes of rows that are stored at a time, at least
 ROW_GROUP: Final = 122_880  # rows that DuckDB compresses together
 WIDEST: Final = 1 << 27  # bytes of rows that are stored at a time, at most
 OF_THREAD: Final = 40_000_000  # bytes of memory that each thread needs, since it groups and sorts parts of its own
