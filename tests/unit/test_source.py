@@ -538,6 +538,34 @@ def test_files_of_a_pattern_whose_cells_are_not_read_alike_are_refused(
         assert values(place, schema) == {1: 1, 2: 1} | ({} if cells.null_count else {3: 1})
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "found"),
+    [
+        (pa.array([12]), pa.array([12], pa.decimal128(9, 2)), "numbers and numbers with 2 digits behind the point"),
+        (pa.array([12.0]), pa.array([12], pa.decimal128(9, 2)), "numbers and numbers with 2 digits behind the point"),
+        (pa.array(["012"]), pa.array([12], pa.uint64()), "numbers and texts"),
+        (pa.array(["012"]), pa.array([12], pa.decimal128(9, 0)), "numbers and texts"),
+        (pa.array([10.0**10]), pa.array([10**10], pa.uint64()), "fractions and long numbers"),
+        (pa.array([12]), pa.array([12], pa.uint64()), ""),
+        (pa.array([12]), pa.array([12.0]), ""),
+        (pa.array([12]), pa.array([12], pa.decimal128(9, 0)), ""),
+    ],
+)
+def test_a_person_is_one_in_all_files_of_a_pattern_or_they_are_refused(
+    first: pa.Array, second: pa.Array, found: str, tmp_path: Path
+) -> None:
+    """Of typed numbers some are spelt 12 and some 12.00: one person had been two, each with rows of a whole one."""
+    for number, who in enumerate((first, second)):
+        pq.write_table(pa.table({"who": who, "x": [1]}), tmp_path / f"t-{number}.parquet")
+    place = tmp_path / "t-*.parquet"
+    schema = Schema({"x": integer(0, 9)}, Person("add_remove", "who", rows=2))
+    if found:
+        assert f"column who holds {found}, in different files" in refused(place, schema)
+    else:
+        (persons,) = open_table(place, schema).run([DistinctPersons()], KEY)
+        assert persons.vectors == ((1,),)
+
+
 def test_a_file_without_a_date_leaves_the_dates_of_others_as_they_are(tmp_path: Path) -> None:
     """Its column may have no type at all; dates had then become texts, in another form than declared."""
     pq.write_table(pa.table({"d": pa.array([date(2024, 2, 3)])}), tmp_path / "t-1.parquet")

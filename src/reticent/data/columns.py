@@ -138,17 +138,21 @@ def storage_of(schemas: Sequence[pa.Schema], schema: Schema, where: str) -> dict
     SpecError
         For a type that cannot hold the declared kind, or types whose equal cells would not be read alike.
     """
-    kinds: dict[str, dict[Storage, str]] = {}
+    kinds: dict[str, dict[Storage, set[str]]] = {}
     for fields in schemas:
         if len(fields.names) > MOST_COLUMNS:
             raise SpecError(f"{where} has more than {MOST_COLUMNS:,} columns. Keep the ones you need.")
         check_names(fields.names, schema, where)
         for name in wanted(schema):
             kind, found = fields.field(name).type, kinds.setdefault(name, {})
-            if words := _cells_of(kind, storage := _storage(kind, schema, name)):  # a column without cells takes any
-                found[storage] = words
+            storage = _storage(kind, schema, name)
+            if words := _cells_of(kind, storage, spelt=schema.compares_texts(name)):  # one without cells takes any
+                found.setdefault(storage, set()).add(words)
     for name, found in kinds.items():
-        if len(differing := sorted(set(found.values()))) > 1:
+        differing = sorted(set[str]().union(*found.values()))
+        if len(differing) < 2 and {"text", "real"} <= found.keys() and schema.compares_texts(name):
+            differing = ["fractions", "long numbers"]  # 1e+10 and 10000000000
+        if len(differing) > 1:
             raise SpecError(
                 f"column {name} holds {' and '.join(differing)}, in different files of {where}. They would not be read "
                 "alike: write it in all files with one type. Nothing was read."
@@ -159,14 +163,16 @@ def storage_of(schemas: Sequence[pa.Schema], schema: Schema, where: str) -> dict
     }
 
 
-def _cells_of(kind: pa.DataType, storage: Storage) -> str:
-    """Words for the cells of a type; those of one name are read alike in all files. Empty for a type without cells."""
+def _cells_of(kind: pa.DataType, storage: Storage, *, spelt: bool) -> str:
+    """Words for the cells of a type, the same if they are read alike, as 12 and 12.00 are not if ``spelt``; or none."""
     from pyarrow import types
 
     if types.is_null(kind):
         return ""
     if types.is_dictionary(kind):
-        return _cells_of(kind.value_type, storage)
+        return _cells_of(kind.value_type, storage, spelt=spelt)
+    if spelt and types.is_decimal(kind) and kind.scale:
+        return f"numbers with {kind.scale} digits behind the point"
     number = types.is_integer(kind) or types.is_decimal(kind)
     return CELLS["whole" if number else storage]
 

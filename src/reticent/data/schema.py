@@ -318,6 +318,13 @@ class Schema:
         """The columns that name persons and households, of whichever table."""
         return [name for name in (self.person.column, self.person.household) if name is not None]
 
+    def compares_texts(self, name: str) -> bool:
+        """True of a column whose cells are equal if their texts are: of persons and keys, and of declared texts."""
+        declared = self.columns.get(name)
+        listed = isinstance(declared, Category) and isinstance(declared.among[0], str)
+        joined = any(name == ours for table in self.tables.values() for ours, _ in table.keys)
+        return declared is None or listed or joined or name in self.named
+
     def lifted(self, part: Guarantee) -> Guarantee:
         """The guarantee of what is promised for one step of a person, for neighbours ``Person.moved`` steps apart.
 
