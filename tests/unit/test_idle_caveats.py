@@ -102,6 +102,21 @@ def test_a_caveat_of_every_group_is_told_once() -> None:
     assert found[0].startswith("many values are equal")
 
 
+def test_a_caveat_of_some_groups_of_two_columns_names_their_whole_keys() -> None:
+    keys = [(g, h) for g in ("a", "b") for h in (1, 2)]
+    tied = ("b", 1)
+    rows = {
+        "x": [7.0 if key == tied else 0.001 * k for key in keys for k in range(2000)],
+        "g": [g for g, _ in keys for _ in range(2000)],
+        "h": [h for _, h in keys for _ in range(2000)],
+    }
+    columns: dict[str, Column] = {"x": rt.real(0, 100), "g": rt.category(["a", "b"]), "h": rt.integer(1, 2)}
+    study = rt.study(rows, adjacency="add_remove", columns=columns, budget="400", override="a")
+    made = study.release(["median(x) by g, h"], epsilon="50", record=LARGE)
+    found = [text for text in made["median(x) by g, h"].caveats if "many values are equal" in text]
+    assert [text.partition(":")[0] for text in found] == ["g b · h 1"]
+
+
 # --- what all answers have in common ----------------------------------------------------------------------------------
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import reticent as rt
 from reticent.outcome import NO_REPLY
-from reticent.statistics.column_step import GroupResult, _said_once
+from reticent.statistics.column_step import GroupResult, said_once
 from reticent.statistics.unbounded.column_plan import BEYOND
 
 WARDS = "abcdefgh"
@@ -27,9 +27,9 @@ def of(label: str, *words: str) -> GroupResult:
 )
 def test_words_are_said_once_with_the_groups_that_say_them(said: str, words: str) -> None:
     drawn = [of(f"ward {ward}", *["tied"][: ward in said]) for ward in "abc"]
-    assert _said_once(drawn) == ((words,) if words else ())
-    assert _said_once([of("", "tied")]) == ("tied",)
-    assert _said_once([of("ward a", "one"), of("ward b", "two")]) == ("ward a: one", "ward b: two")
+    assert said_once(drawn) == ((words,) if words else ())
+    assert said_once([of("", "tied")]) == ("tied",)
+    assert said_once([of("ward a", "one"), of("ward b", "two")]) == ("ward a: one", "ward b: two")
 
 
 @pytest.mark.parametrize("asked", ["location(x) by ward", "mean(x, method=clipped) by ward"])

@@ -103,7 +103,7 @@ class PlannedStep(Generic[D]):
         found = [outcome for group in drawn for outcome in group.outcomes]
         outcomes = [nearest(outcome, self.possible) for outcome in found]
         cells = tuple(Cell(label, outcome) for label, outcome in zip(self.labels, outcomes, strict=True))
-        words = (*_said_once(drawn), *([CLIPPED] if outcomes != found else []))
+        words = (*said_once(drawn), *([CLIPPED] if outcomes != found else []))
         estimands = dict.fromkeys(group.estimand for group in drawn if group.estimand)
         return Answer(self.name, cells, (*self.caveats, *words), estimand="; ".join(estimands))
 
@@ -118,7 +118,7 @@ class PlannedStep(Generic[D]):
         return of_persons(expected, people, self.rows, person)
 
 
-def _said_once(drawn: Sequence[GroupResult]) -> tuple[str, ...]:
+def said_once(drawn: Sequence[GroupResult]) -> tuple[str, ...]:
     """The words of groups, each text once: behind the names of its groups, unless every group says it."""
     found: dict[str, list[str]] = {}
     for group in drawn:

@@ -38,7 +38,8 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts, ranks
-from reticent.statistics.answer import NO_ENDS, Answer, Cell, Label
+from reticent.statistics.answer import NO_ENDS, Answer, Cell, Label, label_words
+from reticent.statistics.column_step import GroupResult, said_once
 from reticent.statistics.context import ExpectedAccuracy, Setting, StepWork, noisy
 from reticent.statistics.intervals import (
     NONE,
@@ -124,18 +125,15 @@ class QuantileStep:
     def answer(self, results: Sequence[QueryResult], entropy: Entropy) -> Answer:
         result, squares = results[0], results[-1]
         sizes = self._sizes(result, entropy)
-        cells: list[Cell] = []
-        words: dict[str, list[str]] = {}
-        for place, (data, squared, size) in enumerate(zip(result.ranks, squares.ranks, sizes, strict=True)):
-            found, said = self._group(data, squared, size, entropy)
-            label = self.labels[len(cells)] if self.draws.setting.keys is not None else ()
-            for outcome in found:
-                cells.append(Cell(self.labels[len(cells)], nearest(outcome, self.possible)))
-            for text in said:
-                words.setdefault(text, []).append(f"{label[0][0]} {label[0][1]}" if label else "")
-            assert len(cells) == (place + 1) * len(found)
-        told = (text if len(of) == len(sizes) else f"{', '.join(of)}: {text}" for text, of in words.items())
-        return Answer(self.name, tuple(cells), (*self._caveats_of(cells), *told))
+        keys = self.draws.setting.keys
+        groups = [label_words(Cell(label, NO_REPLY)) for label in keys.labels] if keys is not None else [""]
+        drawn = []
+        for data, squared, size, group in zip(result.ranks, squares.ranks, sizes, groups, strict=True):
+            outcomes, said = self._group(data, squared, size, entropy)
+            drawn.append(GroupResult(tuple(outcomes), tuple(said), label=group))
+        outcomes = [nearest(outcome, self.possible) for group in drawn for outcome in group.outcomes]
+        cells = [Cell(label, outcome) for label, outcome in zip(self.labels, outcomes, strict=True)]
+        return Answer(self.name, tuple(cells), (*self._caveats_of(cells), *said_once(drawn)))
 
     def _caveats_of(self, cells: Sequence[Cell]) -> tuple[str, ...]:
         """The public caveats, without that of bounds where every interval lies between them."""
