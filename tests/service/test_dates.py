@@ -351,6 +351,9 @@ def test_a_plan_of_dates_that_come_all_the_time_meets_the_release(question: str)
             r"atoms are dates within the bounds, 20.*-.* to .*got 2031-01-01",
         ),
         ("median(admitted, low=2023, high=2025)", "low is a day here, such as low=2024-02-29"),
+        ("histogram(admitted, edges=18500:19500:500)", "edges are days here, such as"),
+        ("density(admitted, atoms=19000)", "atoms are days here, such as atoms=2024-02-29"),
+        ("density(admitted, atoms=2024-02-29 19000)", "atoms are days here"),
     ],
 )
 def test_a_refusal_about_a_date_says_what_to_write_in_dates(question: str, said: str) -> None:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
 
@@ -38,6 +38,12 @@ if TYPE_CHECKING:
     from reticent.statistics.statistic import Statistic
 
 T = TypeVar("T", bound="Statistic")
+DAYS: Final = {  # options that are values of the column
+    "low": "low is a day here, such as low=2024-02-29",
+    "high": "high is a day here, such as high=2024-02-29",
+    "edges": "edges are days here, such as edges=2024-01-01:2024-12-31:month",
+    "atoms": "atoms are days here, such as atoms=2024-02-29",
+}
 
 
 def calendar_of(column: str, schema: Schema) -> Calendar | None:
@@ -76,14 +82,12 @@ def in_steps(statistic: T, schema: Schema) -> T:
     Raises
     ------
     QuestionError
-        Dates of a column of numbers, numbers as bounds of dates, or a time between two steps of the column.
+        Dates of a column of numbers, numbers of a column of dates, or a time between two steps of the column.
     """
     dated = any(calendar_of(column, schema) is not None for column in statistic.named)
     for name, given in _options(statistic).items() if dated else ():
-        if name in ("low", "high") and isinstance(given, Fraction) and not isinstance(given, DayCount):
-            raise QuestionError(
-                f"{statistic.name}: {name} is a day here, such as {name}=2024-02-29. Nothing was charged."
-            )
+        if name in DAYS and _has_numbers(given):
+            raise QuestionError(f"{statistic.name}: {DAYS[name]}. Nothing was charged.")
     if not any(map(_has_dates, _options(statistic).values())):
         return statistic
     found = {name: calendar_of(name, schema) for name in statistic.named}
@@ -98,6 +102,15 @@ def in_steps(statistic: T, schema: Schema) -> T:
 
 def _options(value: Any) -> dict[str, object]:
     return {field.name: getattr(value, field.name) for field in attrs.fields(type(value))}
+
+
+def _has_numbers(value: object) -> bool:
+    """True for a number that is no date, or one inside a list or a part of an option."""
+    if isinstance(value, tuple):
+        return any(map(_has_numbers, value))
+    if attrs.has(type(value)):
+        return any(map(_has_numbers, _options(value).values()))
+    return isinstance(value, Fraction) and not isinstance(value, DayCount)
 
 
 def _has_dates(value: object) -> bool:
