@@ -215,7 +215,7 @@ def test_wide_noise_in_arrays_that_is_a_fifth_too_small(monkeypatch: pytest.Monk
     assert {line.verdict for line in lines} == {"fail"}
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("name", "factor"),
     [

@@ -50,7 +50,7 @@ def study(source: Any, **more: Any) -> rt.Study:
 # --- every engine -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 def test_the_engine_that_has_the_rows_reads_them_and_no_other_does(engine: tuple[str, Place]) -> None:
     name, put = engine
     source = put(ROWS)

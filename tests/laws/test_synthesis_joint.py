@@ -216,6 +216,7 @@ def test_tails_that_noise_may_have_made_fall_off_and_atoms_stay() -> None:
     assert (rows[:, 0] == 0.0).mean() == pytest.approx(0.3, abs=0.06)
 
 
+@pytest.mark.wide
 def test_a_value_of_many_records_has_a_cell_of_its_own() -> None:
     axis = of(found(pair(4_000), columns=COLUMNS).margins[0])
     made = cut(axis, 10)

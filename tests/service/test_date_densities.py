@@ -200,6 +200,7 @@ def test_a_density_of_dates_is_stored_drawn_and_written_as_dates(release: Releas
     assert drawn.axes[0].get_ylabel() == "probability of each day"
 
 
+@pytest.mark.wide
 def test_made_up_rows_of_dates_are_dates(tmp_path: Path) -> None:
     made = study().synthesize(["admitted", "left", "cost"], epsilon="20", rows=40, record=TEST)
     frame = made.frame()
@@ -215,6 +216,7 @@ def test_made_up_rows_of_dates_are_dates(tmp_path: Path) -> None:
     assert pair.marginal("left").quantile(0.5).dtype == np.dtype("datetime64[s]")
 
 
+@pytest.mark.wide
 def test_rows_and_means_of_several_columns_hold_dates() -> None:
     """Dates and times are Python's own, numbers are floats; what was drawn can be asked about again."""
     joint = study().synthesize(["admitted", "left", "cost"], epsilon="20", rows=1, record=TEST).density

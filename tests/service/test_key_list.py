@@ -175,7 +175,7 @@ def test_at_least_keeps_smaller_keys_out() -> None:
 # --- replay -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_the_plan_is_replayed_on_neighbours_with_the_same_list(kind: Kind) -> None:
     schema = Schema({"x": real(0, 1)}, Person(kind, "who", 2), texts={"t": Text(20)})

@@ -63,6 +63,7 @@ def relinked(rows: list[Row], events: dict[int, Event]) -> list[Row]:
     return done
 
 
+@pytest.mark.few(1)
 def test_checkpoints_are_entries_and_what_follows_reads_as_the_whole_does(file: Place) -> None:
     found = checkpoints(file)
     assert len(found) > 3

@@ -172,6 +172,7 @@ EVERY = (
 )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("question", EVERY)
 def test_every_line_with_a_range_begins_with_a_typical_shape(question: str) -> None:
     """Ranks, proportions, independence and logarithms had begun with equal groups and shares of one half."""

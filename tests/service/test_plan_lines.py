@@ -60,7 +60,7 @@ def made(
     return rt.study(rows, adjacency=kind, columns=columns, budget=budget, person=person, rows_each=rows_each)
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("total", ["rho", "epsilon"])
 def test_the_lines_of_a_plan_in_rho_add_up_to_its_price(total: str) -> None:
     """A ledger in rho has lines in rho: a price in another currency could not be added to them."""
@@ -336,7 +336,7 @@ def test_a_plan_of_made_up_rows_draws_few_tables_and_its_widths_are_those_of_an_
     assert line.expected.noise == pytest.approx(float(np.mean(noise)), rel=0.5)
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("asked", "typical"),
     [

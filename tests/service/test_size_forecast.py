@@ -264,7 +264,7 @@ def _memory(person: str | None, rows: int, asked: tuple[Any, ...], *, by_key: bo
     return memory_of_release(prepared, view.schema, rows, FILE)
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize(("person", "millions", "asked", "by_key", "measured"), MEASURED)
 def test_memory_is_forecast_neither_a_tenth_below_what_releases_took_nor_twice_it(
     person: str | None, millions: int, asked: tuple[Any, ...], by_key: bool, measured: float
@@ -516,6 +516,7 @@ def test_a_document_of_the_command_line_is_told_no_size(tmp_path: Path, monkeypa
     assert len(study.ledger.releases()) == 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("timeout", "outcome"), [(1e-6, "refused"), (0.2, "told"), (3600, "nothing")])
 def test_a_timeout_below_the_forecast_is_told_at_a_terminal_and_refused_where_no_machine_keeps_it(
     timeout: float, outcome: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -43,7 +43,7 @@ def visits(adjacency: Any, typical: str = "") -> rt.Study:
     )
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("typical", ["", "2"])
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 def test_supposed_rows_change_nothing_that_is_bought(adjacency: Any, typical: str) -> None:
@@ -342,7 +342,7 @@ def test_caps_on_rows_of_a_density_have_widths_of_its_answer() -> None:
     assert max(widths) <= 1.0  # of a share
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("question", ["density(x)", "density(x, method=ks)"])
 def test_the_note_of_a_density_tells_each_width_with_what_it_is_of(question: str) -> None:
     """It began "noise ± 0.12 noise ± 0.741 if each person has one row"."""

@@ -94,6 +94,7 @@ def test_the_epsilon_that_a_refusal_names_is_enough() -> None:
     of.release(["mean(y)"], epsilon=found[1])  # not refused
 
 
+@pytest.mark.wide
 def test_a_refusal_names_interval_no_where_replies_are_likely_without_intervals() -> None:
     of = study()
     told_of_interval = (
@@ -108,6 +109,7 @@ def test_a_refusal_names_interval_no_where_replies_are_likely_without_intervals(
     assert "interval=no" not in str(told.value)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("question", "helps"),
     [
@@ -218,6 +220,7 @@ def test_a_warning_is_about_the_people_that_a_plan_was_told() -> None:
     assert _warned(of, "mean(y)", LITTLE) == ""
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("rows", "warns"), [(1, True), (4, False)])
 def test_a_warning_is_about_the_rows_that_a_plan_was_told(rows: int, warns: bool) -> None:
     of = _several()
@@ -230,6 +233,7 @@ def test_a_warning_is_about_the_rows_that_a_plan_was_told(rows: int, warns: bool
     )
 
 
+@pytest.mark.wide
 def test_a_guess_moves_no_price_and_refuses_nothing() -> None:
     one, other = _several(), _several(people=1_000)
     other.plan(["median(y)"], epsilon="0.3", people=10, rows=1)
@@ -260,6 +264,7 @@ def _several(**more: Any) -> rt.Study:
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("question", ["median(y)", "iqr(y)", "mean(y)", "median(y, method=M)"])
 def test_what_a_plan_says_helps_does_help(question: str) -> None:
     of = _several()

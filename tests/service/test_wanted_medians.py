@@ -24,12 +24,14 @@ def _price(people: int) -> float:
     return float(planned.guarantee.loss.epsilon)  # type: ignore[union-attr]  # pure epsilon
 
 
+@pytest.mark.wide
 def test_more_people_never_pay_more_for_a_median() -> None:
     """With values apart up to 600 people it cost ε 0.5 for 600 and 2.7 for 800, and the noise was eight times wider."""
     prices = [_price(people) for people in (300, 400, 500, 600, 700, 800, 1_000, 2_000)]
     assert all(one >= other for one, other in pairwise(prices)), prices
 
 
+@pytest.mark.wide
 def test_a_wanted_median_of_rounded_values_is_as_wide_as_wanted() -> None:
     drawn = np.random.default_rng(5).normal(40, 12, 600).round(0).clip(0, 100)
     study = rt.study(
@@ -58,6 +60,7 @@ def _stepped(resolution: str | None) -> rt.Study:
     )
 
 
+@pytest.mark.wide
 def test_a_declared_resolution_is_believed_and_the_width_comes_out_as_wanted() -> None:
     """Bought for equal values it cost ε 4.9, and a release was a seventh as wide as wanted."""
     study, want = _stepped("0.1"), {"median(a)": 1.0}
@@ -71,6 +74,7 @@ def test_a_declared_resolution_is_believed_and_the_width_comes_out_as_wanted() -
     assert 0.3 < np.median(found) < 1.5
 
 
+@pytest.mark.wide
 def test_a_plan_says_that_a_width_was_bought_for_equal_values() -> None:
     planned = _stepped(None).plan([], want={"median(a)": 1.0}, people=400)
     assert "± 1 is bought for many equal values, which nothing public rules out" in planned.lines[0].expected.note

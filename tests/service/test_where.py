@@ -140,6 +140,7 @@ QUESTIONS: Sequence[str] = (
 )
 
 
+@pytest.mark.wide
 def test_file_notebook_and_command_line_answer_the_same_question(folder: Path) -> None:
     asked = rt.mean("nights").where((rt.col("age") >= 65) & (rt.col("nights") > 2)).by("ward")
     assert str(asked) == QUESTIONS[0] == str(parse(QUESTIONS[0]))
@@ -228,6 +229,7 @@ def test_two_filters_of_one_release_are_two_views_of_the_table() -> None:
     assert release["count where age<10"].value == young  # another spelling of the same question
 
 
+@pytest.mark.wide
 def test_every_statistic_takes_a_filter_and_is_named_by_it() -> None:
     """The text of each example with a filter is the name of its answer, and is read back as the same question."""
     columns: dict[str, Column] = {
@@ -269,6 +271,7 @@ def test_a_session_and_a_model_of_filtered_rows_say_so() -> None:
     assert json.loads(model.certificate_.to_json())["study"]["where"] == "age < 50"
 
 
+@pytest.mark.wide
 def test_a_model_of_filtered_rows_under_substitution_buys_their_number() -> None:
     young = in_memory("substitute").where("age < 50")
     x, y = young.xy(["into"], "out")
@@ -305,6 +308,7 @@ def test_all_problems_of_computed_columns_are_their_own(folder: Path) -> None:
     assert "kind must be" not in str(refused.value)
 
 
+@pytest.mark.wide
 def test_long_lists_and_many_operands_are_answered() -> None:
     study = in_memory()
     listed = ", ".join(map(str, range(1_500)))

@@ -56,6 +56,7 @@ def test_a_refusal_of_a_wide_table_fills_no_page(study: rt.Study, ask: Callable[
     assert len(str(told.value)) <= LONGEST, str(told.value)
 
 
+@pytest.mark.wide
 def test_a_release_of_many_answers_names_some_of_them(study: rt.Study) -> None:
     found = study.release([f"mean(`{name}`)" for name in NAMES[:100]] + ["count by town"], epsilon=5)
     with pytest.raises(Refusal) as told:
@@ -66,6 +67,7 @@ def test_a_release_of_many_answers_names_some_of_them(study: rt.Study) -> None:
     assert len(str(told.value)) <= LONGEST
 
 
+@pytest.mark.wide
 def test_a_study_file_of_many_problems_tells_some_and_how_many_more(tmp_path: Path) -> None:
     header = ",".join(f'"{name}"' for name in NAMES)
     (tmp_path / "wide.csv").write_text(f"{header}\n", "utf-8")
@@ -149,6 +151,7 @@ def test_many_answers_take_one_projection(monkeypatch: pytest.MonkeyPatch) -> No
     assert taken[0] == taken[1]
 
 
+@pytest.mark.wide
 def test_a_plan_and_a_release_say_once_what_differs_in_columns_alone(study: rt.Study) -> None:
     asked = [f"mean(`{name}`)" for name in NAMES[100:160]]
     planned = study.plan(asked, epsilon=1, people=240)
@@ -179,6 +182,7 @@ def test_the_figure_of_a_release_is_drawn_once_for_its_files(
     assert len(drawn) == 1
 
 
+@pytest.mark.wide
 def test_the_forecast_of_time_grows_with_the_answers(study: rt.Study) -> None:
     """Two hundred means of few rows take 2.8 s, of which a plan had told a tenth of a second."""
     one, many = (study.plan([f"mean(`{name}`)" for name in NAMES[:size]], epsilon=1, people=240) for size in (1, 201))
@@ -187,6 +191,7 @@ def test_the_forecast_of_time_grows_with_the_answers(study: rt.Study) -> None:
     assert 2.0 < many.seconds - one.seconds < 4.0
 
 
+@pytest.mark.wide
 def test_a_plan_makes_each_mechanism_of_a_quantile_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan that looks for what helps had made 190,000 of them, in 19 seconds of a processor."""
     made = list[object]()
@@ -210,6 +215,7 @@ def test_a_plan_makes_each_mechanism_of_a_quantile_once(monkeypatch: pytest.Monk
     assert len(made) < 2_000
 
 
+@pytest.mark.wide
 def test_many_columns_of_one_range_share_a_panel(study: rt.Study) -> None:
     """Answers from 1 to 5 of 60 questions had 60 axes, each with its own scale."""
     found = study.release([f"mean(`{name}`)" for name in NAMES[200:260]] + [f"sd(`{NAMES[260]}`)"], epsilon=2)

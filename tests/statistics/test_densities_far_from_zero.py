@@ -18,6 +18,7 @@ from reticent.synthesis.histogram import unit_of
 RANGES = [("10000000", "10000001"), ("1700000000", "1700000100"), ("1000000000000", "1000000000010"), ("-20", "-19")]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("low", "high"), RANGES)
 @pytest.mark.parametrize("method", ["", ", method=histogram"])
 def test_a_density_far_from_zero_has_the_mean_of_its_values(low: str, high: str, method: str) -> None:

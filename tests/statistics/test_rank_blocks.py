@@ -71,7 +71,7 @@ def apart(one: Law, other: Law) -> float:
     return max(max(a[0] - b[1], b[0] - a[1], 0) for a, b in pairs) / ONE
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("level", [Fraction(1, 2), Fraction(1, 4), Fraction(9, 10)])
 @pytest.mark.parametrize("shift", [Fraction(0), Fraction(2), Fraction(-30)])
 def test_the_law_over_blocks_is_the_law_over_runs(level: Fraction, shift: Fraction) -> None:
@@ -95,6 +95,7 @@ def _weights_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rank_blocks, "_by_weight", lambda weights, entropy: uniform(len(weights), entropy))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("mutant", [_all_accepted, _too_few_accepted, _weights_left_out])
 def test_the_comparison_of_laws_rejects_a_mutant(
     monkeypatch: pytest.MonkeyPatch, mutant: Callable[[pytest.MonkeyPatch], None]

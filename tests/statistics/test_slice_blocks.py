@@ -116,6 +116,7 @@ PARTS: dict[str, Callable[[CandidateRange], CandidateRange]] = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("side", PARTS)
 @pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(2, 3)])
 def test_the_law_over_blocks_of_slices_is_the_law_over_slices(side: str, share: Fraction) -> None:
@@ -129,6 +130,7 @@ def test_the_law_over_blocks_of_slices_is_the_law_over_slices(side: str, share: 
     assert apart(blocks, runs) < 2.0**-40
 
 
+@pytest.mark.wide
 def test_the_comparison_of_laws_rejects_reduced_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scores of 1 / 2 move by one for a row, where the mechanism is made for a million."""
     level, honest = level_of(Fraction(1, 2), ROW.kind), rank_blocks.draw_at
@@ -173,6 +175,7 @@ def calls(made: JointQuantiles, data: Counts, seed: int) -> list[gate.Call]:
     return recorder.calls
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("column", COLUMNS, ids=repr)
 @pytest.mark.parametrize("slices", [3, 1 << 10])
 def test_all_draws_of_a_long_column_are_asked_what_those_of_its_counts_are(

@@ -79,6 +79,7 @@ def spread(made: BoundsChoiceStep, score: Callable[[Sequence[int]], Sequence[int
     return int(max(max(each) - min(each) for each in changes))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("ladder", [UP, BOTH])
 @pytest.mark.parametrize("rows", [1, pytest.param(2, marks=pytest.mark.wide)])

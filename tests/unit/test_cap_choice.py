@@ -100,6 +100,7 @@ def spread(kind: Kind, score: Score) -> int:
     return int(max(max(each) - min(each) for each in changes))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("most", [1, 10**6])
 def test_a_score_of_another_spread_is_caught(kind: Kind, most: int) -> None:

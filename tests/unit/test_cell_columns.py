@@ -41,6 +41,7 @@ def made() -> Certificate:
         return study.release(asked, epsilon=10).certificate
 
 
+@pytest.mark.wide
 def test_a_file_by_columns_is_the_certificate_it_was_written_of(made: Certificate) -> None:
     text = made.to_json()
     again = read_certificate(text)
@@ -145,6 +146,7 @@ def _nested(table: dict[str, Any]) -> None:
     table["every"]["value"] = 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "change",
     [
@@ -176,6 +178,7 @@ def test_columns_that_make_no_table_are_malformed(
         read_certificate(json.dumps(changed))
 
 
+@pytest.mark.wide
 def test_all_tables_of_a_file_share_the_limit(monkeypatch: pytest.MonkeyPatch, made: Certificate) -> None:
     monkeypatch.setattr(cell_columns, "LARGEST", 1_000_000)
     for answer in json.loads(made.to_json())["answers"]:

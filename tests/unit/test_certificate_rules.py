@@ -203,6 +203,7 @@ def test_text_that_is_not_canonical_is_held_to_the_same_rules(text: str) -> None
     assert schema.settled('{"b": 2,  "a": 1}') == ({"a": 1, "b": 2}, '{"a":1,"b":2}')
 
 
+@pytest.mark.wide
 @given(
     st.dictionaries(
         st.sampled_from(["kind", "a", "b"]), st.one_of(st.booleans(), st.integers(0, 2), st.text(max_size=1))

@@ -189,11 +189,13 @@ def disagreements(seed: int) -> list[str]:
     ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_of_one_column_every_contradiction_is_found(seed: int) -> None:
     assert disagreements(seed) == []
 
 
+@pytest.mark.wide
 def test_on_several_small_columns_no_row_meets_a_refused_filter() -> None:
     columns: dict[str, Column] = {"x": integer(0, 3), "y": integer(1, 4), "z": integer(0, 2)}
     rows = [
@@ -221,6 +223,7 @@ WRONG: tuple[tuple[str, Callable[..., object]], ...] = (
 )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("name", "wrong"), WRONG)
 def test_a_contradiction_that_is_missed_is_seen(
     name: str, wrong: Callable[..., object], monkeypatch: pytest.MonkeyPatch

@@ -215,6 +215,7 @@ def test_bars_of_auto_have_intervals_as_narrow_as_those_of_the_same_histogram() 
         assert here.noise < found.wander
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("count", "cells"), [(1, "auto"), (2, "auto"), (1, None)])
 def test_bounds_of_one_shape_share_the_matrices_of_a_choice(count: int, cells: Literal["auto"] | None) -> None:
     """A release whose bounds are chosen privately prepares a density at each of about 90; each had matrices anew."""

@@ -143,6 +143,7 @@ def test_a_column_without_a_resolution_is_said_to_lose_its_round_values() -> Non
     assert [text for text in study.synthesize("x", epsilon=1).good_for() if text.startswith("x of a row need not be")]
 
 
+@pytest.mark.wide
 def test_plan_check_and_init_name_a_column_whose_made_up_values_are_not_round(tmp_path: Path) -> None:
     """And none that declares its resolution."""
     study = clinic(tmp_path)

@@ -200,6 +200,7 @@ def test_a_density_of_two_columns_is_told_to_be_shades() -> None:
     assert "line: density" not in told
 
 
+@pytest.mark.wide
 def test_the_scale_of_a_density_has_units_and_short_ticks() -> None:
     law = rt.study(
         {"x": np.arange(4_000) % 90.0, "y": 2_500.0 * np.arange(4_000)},

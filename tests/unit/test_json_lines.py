@@ -102,6 +102,7 @@ def test_no_name_is_taken_from_the_rows(tmp_path: Path) -> None:
     assert "JSON lines have no header" in text
 
 
+@pytest.mark.wide
 def test_spoiled_bytes_give_rows(tmp_path: Path) -> None:
     """2,000 spoiled files: rows, never an error."""
     whole = b"".join(b'{"x": %d.5, "y": "a\\u00e9", "z": [1, {"b": null}]}\n' % n for n in range(20))

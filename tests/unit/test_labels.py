@@ -38,6 +38,7 @@ def told() -> Release:
     return release("Cost of stay")
 
 
+@pytest.mark.wide
 def test_people_read_the_label(told: Release) -> None:
     certificate = told.certificate
     for text in (str(told), page.page(certificate), page.fragment(certificate)):

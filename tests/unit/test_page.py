@@ -263,6 +263,7 @@ def test_a_page_can_be_read_aloud(certificate: Certificate) -> None:
     assert [tag for tag, _ in tags.found].count("h1") == 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("certificate", [hostile(), hostile_model(), hostile_session()])
 def test_what_someone_typed_is_shown_as_text(certificate: Certificate) -> None:
     text = text_of(certificate)

@@ -661,6 +661,7 @@ def test_the_contract_is_light() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.wide
 def test_the_engine_tests_itself_once_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     from reticent.data import table as tables
     from reticent.data.engines import duckdb as engine

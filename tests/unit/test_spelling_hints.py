@@ -113,6 +113,7 @@ def spread() -> rt.Study:
     return rt.study(cells, adjacency="add_remove", columns=columns, budget=5, delta="1e-6", **cap)
 
 
+@pytest.mark.wide
 def test_no_text_of_a_study_of_rows_has_a_line_of_a_study_file() -> None:
     study = spread()
     with warnings.catch_warnings(record=True) as warned:

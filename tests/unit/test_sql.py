@@ -550,6 +550,7 @@ patients wards v. p. w. = drugs , regions doses p.unit w.code r.region v.who p.p
 PIECES = TEXT.split()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("count", [2_000, pytest.param(100_000, marks=pytest.mark.audit, id="many")])
 def test_scrambled_statements_end_in_a_statement_or_in_words(count: int) -> None:
     """Statements with pieces dropped, doubled and put elsewhere: nothing but a statement or a typed refusal."""
@@ -582,6 +583,7 @@ def scrambled(dice: random.Random, text: str) -> str:
     return " ".join(words)
 
 
+@pytest.mark.wide
 @pytest.mark.filterwarnings("ignore::UserWarning")  # most of them are too cheap for a reply
 @pytest.mark.parametrize("count", [150, pytest.param(20_000, marks=pytest.mark.audit, id="many")])
 def test_scrambled_statements_are_answered_or_refused_without_a_cell(count: int) -> None:

@@ -434,6 +434,7 @@ def test_the_python_of_the_page_runs() -> None:
         exec(compile(block, str(page), "exec"), names)
 
 
+@pytest.mark.wide
 def test_a_survey_is_tried_on_made_up_people_beside_the_open_question() -> None:
     design = survey.two_coins("Have you had an affair while married?")
     tried = design.simulate(2_000, share="0.3")

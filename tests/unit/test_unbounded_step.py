@@ -319,6 +319,7 @@ def test_a_plan_that_would_decline_says_so() -> None:
         assert step.expected(100).note.startswith("no reply")
 
 
+@pytest.mark.wide
 def test_a_width_in_the_unit_of_a_column_without_bounds_is_refused() -> None:
     """Its plan is in a unit of the column: ± 1000 of these would be had for next to nothing."""
     columns: dict[str, Column] = {"x": rt.real(), "b": rt.real(0, 10), "g": rt.category([1, 2])}

@@ -190,6 +190,7 @@ def test_people_of_several_rows_are_told_that_rows_count_as_independent() -> Non
     assert any("independent" in text for text in getattr(step, "caveats", ()))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("level", [0.05, 0.2])
 def test_the_power_of_a_density_is_how_often_it_is_found(level: float) -> None:
     """300 replayed draws: within .1 but for 2 runs in 1,000 at a power of one half; a twentieth beside it is seen.

@@ -252,6 +252,7 @@ def test_the_numbers_of_every_kind_are_plain_ones() -> None:
             assert type(number) in (int, float), cell.label
 
 
+@pytest.mark.wide
 def test_a_plan_says_which_effect_is_seen_and_draws_the_power_curve() -> None:
     plan = a_study().plan(ASKED, epsilon="1", people=4_000)
     tests = [line for line in plan.lines if line.name.startswith("test(")]

@@ -159,6 +159,7 @@ def test_the_farthest_mean_rank_has_an_interval_that_covers() -> None:
     assert np.mean([one.value for one in held]) == pytest.approx(truth, abs=0.01)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("groups", [2, 3])
 @pytest.mark.parametrize("kind", ["skewed", "tied"])
 def test_the_interval_covers_the_effect_in_the_values_which_ties_in_bins_hide(kind: str, groups: int) -> None:

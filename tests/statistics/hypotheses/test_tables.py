@@ -203,6 +203,7 @@ def test_an_effect_that_cannot_be_is_refused(effect: float) -> None:
         Independence((2, 2), TableLaw(1.0)).power(effect, 100, 0.05)
 
 
+@pytest.mark.wide
 def test_a_value_without_rows_hides_no_dependence_of_the_others() -> None:
     """Of 20 tables with an empty value: V as narrow as without it, and the estimate in an interval above 0."""
     cells = aligned((2, 2), 0.3)
