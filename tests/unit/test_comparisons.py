@@ -15,7 +15,7 @@ import reticent as rt
 from reticent.errors import CheckError, PublicParameterError, QuestionError
 from reticent.outcome import Estimate, Reply
 from reticent.statistics import comparison, multiple_comparisons
-from reticent.statistics.answer import CLIPPED, Answer, Cell
+from reticent.statistics.answer import CLIPPED, DRAWN, Answer, Cell
 from reticent.statistics.error_law import ErrorLaw, SampledVariance, combined, law_from_json
 from reticent.statistics.intervals import GAPS, TIES, half_width, known
 from reticent.study.release import Release
@@ -184,6 +184,10 @@ def test_a_total_adds_numbers_as_they_were_drawn(release: Release) -> None:
     made = comparison.total(comparison.find({drawn.name: drawn}, drawn.name))
     assert made.value == -1.0
     assert CLIPPED not in made.caveats
+    assert DRAWN in made.caveats
+    shown = comparison.total(comparison.find({drawn.name: drawn}, (drawn.name, 1)))
+    assert shown.value == 5.0
+    assert DRAWN not in shown.caveats
 
 
 def test_a_part_without_a_reply_gives_no_reply() -> None:

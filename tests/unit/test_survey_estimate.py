@@ -13,7 +13,7 @@ import pytest
 from reticent import survey
 from reticent.entropy import Replayed
 from reticent.errors import CheckError, PublicParameterError, QuestionError, SpecError
-from reticent.survey import Design, device
+from reticent.survey import Design, device, report
 from reticent.survey.estimate import simplex
 from reticent.survey.tally import tally
 from reticent.survey.tokens import heard, token
@@ -329,3 +329,13 @@ def test_the_interval_of_former_records_cannot_be_asked_for() -> None:
     design = survey.warner("?", epsilon=1)
     with pytest.raises(PublicParameterError, match="wilson"):
         design.estimate({"yes": 30, "no": 20}, interval="former")  # type: ignore[arg-type]
+
+
+def test_a_page_says_that_the_intervals_of_several_shares_hold_together() -> None:
+    several = survey.choice("Which?", FIVE, epsilon=1)
+    record = {"answers": {"file": "answers.csv", "sha256": "0"}, "software": {"reticent": "0"}}
+    pages = [
+        report.page([(design, design.estimate(design.randomize_many(truths)))], [record])
+        for design, truths in ((COINS, ["yes", "no"] * 50), (several, FIVE * 20))
+    ]
+    assert [report.SEVERAL in page for page in pages] == [False, True]

@@ -318,7 +318,7 @@ def _names(answers: Path) -> tuple[str, ...]:
 
 
 def _estimated(one: Design, result: Result) -> Iterator[Passage]:
-    from reticent.survey.report import NAMES, epsilon_words, lines
+    from reticent.survey.report import NAMES, epsilon_words, lines, notes
     from reticent.survey.result import every
 
     yield one.question
@@ -330,15 +330,11 @@ def _estimated(one: Design, result: Result) -> Iterator[Passage]:
         rows += [(line.name, line.estimate, line.interval, line.answers, line.openly) for line in shown[:MOST_SHOWN]]
     heads = ("", "estimate", f"{100 * result.level:g} % interval", "answers", "as asking openly")
     yield layout.columns(heads, rows, right=(1, 2, 3, 4), wrap=[0])
-    notes = [f"{name + ': ' if name else ''}{text}" for name, part in every(result) for text in part.caveats]
+    told = list(notes(result))
     if cut:
-        notes.append(f"{cut:,} more lines are in the record (--out) and with --json.")
-    if len(result.shares) > 1:
-        notes.append(
-            "The shares are the nearest ones that add up to 100 %; the intervals hold for all answers together."
-        )
+        told.append(f"{cut:,} more lines are in the record (--out) and with --json.")
     yield layout.fields(
-        [*layout.under("note", notes), ("guarantee", sentence(one.guarantee.loss, one.guarantee.adjacency))]
+        [*layout.under("note", told), ("guarantee", sentence(one.guarantee.loss, one.guarantee.adjacency))]
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -71,6 +72,7 @@ NAMELESS: Final = ("bin", "test", "coefficient", NO_INTERVAL)  # kinds of label 
 UNCALLED: Final[Mapping[str, str]] = MappingProxyType({})
 LEVEL: Final = 0.95  # of an interval that says no other
 CLIPPED: Final = "ends that the noise moved beyond the possible values are shown at the nearest possible one"
+DRAWN: Final = "a number that is shown at the nearest possible one enters this as it was drawn"
 NO_ENDS: Final = "no interval was bought: the ends are those of the possible values"  # a caveat of quantiles
 
 
@@ -97,6 +99,13 @@ class Cell:
         """True if it has no interval: the statistic of a test, its p-value, a coefficient that was bought without."""
         bare = any(column == NO_INTERVAL for column, _ in self.label)
         return bare or self.label in ((("test", "statistic"),), P_VALUE)
+
+    @property
+    def moved(self) -> bool:
+        """True if it was drawn beyond the possible values, and is shown at the nearest one."""
+        if self.error is None or not isinstance(self.outcome, Reply):
+            return False
+        return not math.isclose(self.error.value, self.outcome.value.value, rel_tol=1e-9, abs_tol=1e-12)
 
     @property
     def where(self) -> str:

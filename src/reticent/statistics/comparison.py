@@ -24,7 +24,7 @@ from reticent.data.format import nearest
 from reticent.data.schema import Key
 from reticent.errors import QuestionError, Refusal, first_of
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
-from reticent.statistics.answer import CLIPPED, SEPARATOR, Answer, Cell, key_words, label_words, meant
+from reticent.statistics.answer import CLIPPED, DRAWN, SEPARATOR, Answer, Cell, key_words, label_words, meant
 from reticent.statistics.counts.count import Count
 from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.counts.total import Sum
@@ -476,6 +476,7 @@ def _linear(name: str, estimand: str, weights: Sequence[float], parts: Sequence[
         pairs = {(i, j): covariance(known[i][1], known[j][1]) for i, j in combinations(range(len(known)), 2)}
         law = combined([w for w, _, _ in known], [law for _, _, law in known], pairs)
         notes = (SAFE,) if None in pairs.values() else ()
+        notes += (DRAWN,) if any(part.cell.moved for _, part, _ in known) else ()
         radius = law.half_width()
         together = Estimate(law.value, law.value - radius, law.value + radius, law.noise, law.sampled)
         if not open_ones:
@@ -592,8 +593,7 @@ def _result(
 ) -> Answer:
     """The answer, with the caveats of its parts: what clipping or caps changed in them, they change in it."""
     ties = GAPS if isinstance(outcome, Reply) and outcome.value.level < LEVEL else TIES
-    told = [text for part in parts for text in part.answer.caveats if law is None or text != CLIPPED]
-    own = dict.fromkeys(ties if text == TIES else text for text in told)
+    own = dict.fromkeys({TIES: ties}.get(t, t) for p in parts for t in p.answer.caveats if law is None or t != CLIPPED)
     return Answer(name, (Cell((), outcome, law),), (*own, *notes), estimand=estimand)
 
 

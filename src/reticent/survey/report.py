@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 FORMAT: Final = "reticent survey estimate"
 VERSION: Final = 1
 TOGETHER: Final = "All answers of one respondent together:"
+SEVERAL: Final = "The shares are the nearest ones that add up to 100 %; the intervals hold for all answers together."
 NAMES: Final = {
     "two_coins": "two coins",
     "forced": "forced response",
@@ -70,6 +71,12 @@ def lines(result: Result, group: str = "") -> Iterator[EstimateLine]:
         name = " · ".join(text for text in (group, share.label) if text)
         openly = "" if not share.design_effect else f"{result.answers / share.design_effect:,.0f}"
         yield EstimateLine(name, *interval_of(share, value, low, high), f"{result.answers:,}", openly)
+
+
+def notes(result: Result) -> tuple[str, ...]:
+    """The caveats of a result and of its groups, and what its intervals of several shares hold."""
+    told = [f"{name + ': ' if name else ''}{text}" for name, part in every(result) for text in part.caveats]
+    return (*told, *([SEVERAL] if len(result.shares) > 1 else []))
 
 
 def epsilon_words(design: DesignRecord) -> str:
@@ -213,7 +220,7 @@ def _part(design: DesignRecord, result: Result) -> QuestionReport:
     loss = design.guarantee.loss
     return QuestionReport(
         design.question,
-        tuple(f"{name + ': ' if name else ''}{text}" for name, one in every(result) for text in one.caveats),
+        notes(result),
         ("estimate", f"{100 * result.level:g} % interval", "answers", "as asking openly"),
         tuple(line for name, one in every(result) for line in lines(one, name or (EVERYBODY if result.groups else ""))),
         NAMES[design.method],
