@@ -141,6 +141,7 @@ def test_a_record_is_checked_against_its_design_its_proof_and_its_answers(here: 
         ('"low": 0.1', '"low": 0.2', "estimate"),
         ('"interval": "wilson"', '"interval": "exact"', "estimate"),
         ('"respondent": "receipt"', '"respondent": "region"', "estimate"),
+        ('"respondent": "receipt"', '"respondent": 7', "estimate"),
     ],
 )
 def test_a_record_that_was_changed_is_told(here: Path, old: str, new: str, name: str) -> None:

@@ -142,7 +142,7 @@ def _again(one: dict[str, Any], design: DesignRecord, answers: Path) -> Iterator
         ]
     except OSError:
         raise SpecError(f"{answers.name} cannot be read.") from None
-    except (KeyError, TypeError, ReticentError):
+    except (KeyError, TypeError, AttributeError, ReticentError):
         yield RecordCheck("estimate", False, "the estimate cannot be made again from these answers")
         return
     yield RecordCheck("answers", True, f"{answers.name} sha256 {digest}")
