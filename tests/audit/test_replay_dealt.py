@@ -50,7 +50,7 @@ def kinds(*questions: str, kind: Kind = "add_remove", triples: int = 8) -> set[s
     return {found.kind for found in audited(*questions, kind=kind, triples=triples).findings}
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 def test_regressions_by_blocks_pass_and_reach_what_they_declare(kind: Kind) -> None:
     for _, questions in ONE_EACH:

@@ -214,7 +214,7 @@ def agree(plain: Schema, schema: Schema, rows: list[Row], engine: Engine = DUCKD
         assert result.vectors == reference.answer(query), (query, words, where)
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("seed", range(2))
 def test_the_engine_computes_what_an_operation_means(seed: int) -> None:
     for number, (plain, schema) in enumerate(views(seed, 5)):
@@ -276,7 +276,7 @@ def _same(a: object, b: object) -> bool:
     return a == b and (a is None) == (b is None)
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("seed", range(2))
 def test_each_cell_is_what_the_operation_means(seed: int) -> None:
     for plain, schema in views(seed, 1, 12):

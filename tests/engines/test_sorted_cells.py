@@ -90,7 +90,7 @@ def long(monkeypatch: pytest.MonkeyPatch) -> None:
     look_at_samples(monkeypatch)
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 def test_long_columns_are_those_of_distinct_values(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of rows, of persons and by group, with odd doubles among them; beside other questions too."""
     table, asked = open_table(place(rows()), schema()), [*LONG, *SHORT, *BESIDE]

@@ -99,6 +99,7 @@ def _of_dates(questions: list[str], people: int, **plan: object) -> Plan:
     return study.plan(questions, people=people, **plan)  # type: ignore[arg-type]  # one of its two ways to ask
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("question", "want"),
     [
@@ -122,6 +123,7 @@ def test_a_refusal_of_a_wanted_width_of_dates_has_their_unit() -> None:
         _of_dates([], 500, want={"median(d)": 0.05})
 
 
+@pytest.mark.wide
 def test_a_slightly_smaller_width_of_few_people_is_not_ten_times_as_dear() -> None:
     """A price had been found where equal values have no reply: ± 0.95 cost ten times what ± 1.05 did."""
     prices = [

@@ -72,7 +72,7 @@ def correlations(rows: Floats) -> tuple[float, float]:
     return float(np.corrcoef(first, second)[0, 1]), float(np.corrcoef(*ranks)[0, 1])
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("law", "most"), [(skewed, 100), (zeros, 2_000)])
 def test_rows_keep_the_relation_of_skewed_columns_and_cells_of_equal_width_do_not(

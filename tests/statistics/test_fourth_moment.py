@@ -36,6 +36,7 @@ def missed(expected: float, *, skewed: bool) -> tuple[float, float]:
     return too_low, too_high
 
 
+@pytest.mark.wide
 def test_intervals_of_few_great_values_lie_below_the_variance_no_oftener_than_they_say() -> None:
     """Kurtosis 1,000 down to 250; averaged, as the number of great values is whole. Symmetric ends are the mutant."""
     expected = np.linspace(10, 40, 13)

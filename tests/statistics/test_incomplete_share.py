@@ -106,7 +106,7 @@ def test_a_share_of_nearly_nothing_or_all_stays_between_0_and_1() -> None:
         assert coverage(made, odd, f"edge {odd}") >= 0.93
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("odd", [500, 4500])
 def test_the_interval_of_a_share_by_the_sum_of_cells_covers(odd: int) -> None:
     schema = Schema({"g": category(list("abcdef")), "x": real(0, 12)}, Person("add_remove"))

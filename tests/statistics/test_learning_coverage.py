@@ -101,7 +101,7 @@ SETTINGS: list[tuple[Kind, int, int, str]] = [
 ]
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("delta", [Fraction(0), TINY], ids=["pure", "approximate"])
 @pytest.mark.parametrize(("kind", "rows", "size", "epsilon"), SETTINGS)
 def test_logistic_intervals_cover_between_93_and_97(
@@ -123,6 +123,7 @@ def test_logistic_intervals_cover_between_93_and_97(
     assert 0.93 <= float(np.mean(hits)) <= 0.97
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("delta", [Fraction(0), TINY], ids=["pure", "approximate"])
 def test_logistic_intervals_hold_where_rows_of_a_person_are_alike(delta: Fraction) -> None:
     """500 persons of four equal rows; intervals that take the rows for drawn one by one hold about .7."""

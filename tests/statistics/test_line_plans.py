@@ -180,7 +180,7 @@ def test_releases_of_weighted_rows_of_such_a_shape_have_its_widths(shape: Relate
     assert told.sampling == pytest.approx(fmean(samplings), rel=0.25)
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 def test_a_release_of_columns_that_are_seldom_told_has_no_more_noise_than_the_plan_says() -> None:
     plan, people = engine(Frame((BOX, BOX), BOX), Price(Fraction(1), Fraction(0), Adjacency("add_remove"))), 40_000
     assert isinstance(plan, LeastSquares)

@@ -122,6 +122,7 @@ def calls_of(groups: int) -> int:
     return counted
 
 
+@pytest.mark.wide
 def test_work_grows_with_the_number_of_groups_and_is_small_for_each() -> None:
     few, many = calls_of(500), calls_of(2000)
     assert many / few < 4.4

@@ -127,6 +127,7 @@ def test_parts_of_a_half_width_are_none_of_them_below_zero() -> None:
     assert all(one.noise + one.sampling <= (one.high - one.low) / 2.0 * (1.0 + 1e-9) for one in found)
 
 
+@pytest.mark.wide
 def test_a_difference_of_quantiles_that_lie_anywhere_in_their_intervals_adds_the_ends() -> None:
     """Of values 0 and 100 the quantiles are 100 and 0. Squares of half-widths held the difference in no table."""
     generator, held_in, tables = np.random.default_rng(3), 0, 0

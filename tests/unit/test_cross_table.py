@@ -103,6 +103,7 @@ def test_a_histogram_by_one_group_is_a_cross_table_and_one_with_totals_is_none()
     assert crossed(Answer("histogram(x) by ward with totals", (*cells, margin))) is None
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(survey_browser.excused(), reason="no browser is installed (Debian: the package chromium)")
 def test_a_wide_table_takes_the_window_and_prints_whole(tmp_path: Path) -> None:
     """In a window of 1600 pixels two of six columns lay off the edge of the text, and paper would have cut them."""

@@ -64,6 +64,7 @@ def _told() -> Iterator[tuple[str, str]]:
             )
 
 
+@pytest.mark.wide
 def test_no_message_that_python_can_read_has_the_lines_of_a_study_file() -> None:
     lines = [(name, text) for name, text in _told() if CODE.search(text)]
     assert len(lines) > 40
