@@ -13,6 +13,7 @@ import pytest
 from reticent import survey
 from reticent.entropy import Replayed
 from reticent.errors import CheckError, PublicParameterError, QuestionError, SpecError
+from reticent.privacy.loss import words
 from reticent.survey import Design, device, report
 from reticent.survey.estimate import simplex
 from reticent.survey.tally import tally
@@ -339,3 +340,10 @@ def test_a_page_says_that_the_intervals_of_several_shares_hold_together() -> Non
         for design, truths in ((COINS, ["yes", "no"] * 50), (several, FIVE * 20))
     ]
     assert [report.SEVERAL in page for page in pages] == [False, True]
+
+
+def test_a_promise_to_respondents_is_rounded_up() -> None:
+    both = survey.several([COINS, survey.choice("Which?", FIVE, epsilon=1)], epsilon=2)
+    assert words(both.guarantee.loss) != "ε 2"
+    assert report.promise(both.guarantee).startswith("ε 2, any answer of one respondent against any other")
+    assert report.promise(COINS.guarantee).startswith("ε 1.0987, ")

@@ -499,7 +499,7 @@ def test_the_record_can_be_checked_again(tmp_path: Path) -> None:
     assert kept["design"]["fingerprint"] == AFFAIR.fingerprint
     text = report.page([(AFFAIR, result)], [record])
     assert ("everybody · yes" in text) == bool(result.groups)
-    assert f"{report.epsilon_words(AFFAIR)}, any answer" in text
+    assert f"{report.epsilon_words(AFFAIR.guarantee)}, any answer" in text
     assert "<script" not in text
     assert "region a · yes" in text
     assert kept["result"]["shares"][0]["value"] == pytest.approx((1 / 3 - 1 / 4) / (1 / 2))

@@ -20,7 +20,6 @@ from reticent.cli.parser import AT_LEAST_ONE, NUMBER, PATH, Declared, Verb, argu
 from reticent.cli.survey_design import designs_of, read_design
 from reticent.data.source import names_of
 from reticent.errors import QuestionError, SpecError, first_of
-from reticent.privacy.explain import sentence
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
@@ -256,7 +255,7 @@ def estimate(
     voice.result(
         {"verb": "survey estimate", "estimates": records, "files": written},
         *(part for one, result in found for part in _estimated(one, result)),
-        *([] if whole is None else [f"{report.TOGETHER} {sentence(whole.loss, whole.adjacency)}"]),
+        *([] if whole is None else [f"{report.TOGETHER} {report.promise(whole)}"]),
         *([layout.fields(layout.under("note", _unchecked(columns)))] if _unchecked(columns) else []),
         *([f"wrote {', '.join(written)}"] if written else []),
     )
@@ -318,11 +317,12 @@ def _names(answers: Path) -> tuple[str, ...]:
 
 
 def _estimated(one: Design, result: Result) -> Iterator[Passage]:
-    from reticent.survey.report import NAMES, epsilon_words, lines, notes
+    from reticent.survey.report import NAMES, epsilon_words, lines, notes, promise
     from reticent.survey.result import every
 
     yield one.question
-    yield f"{result.answers:,} answers, {NAMES[one.method]}, {epsilon_words(one)} for each respondent, local model"
+    each = epsilon_words(one.guarantee)
+    yield f"{result.answers:,} answers, {NAMES[one.method]}, {each} for each respondent, local model"
     rows, cut = [], 0
     for name, part in every(result):
         shown = list(lines(part, name))
@@ -333,9 +333,7 @@ def _estimated(one: Design, result: Result) -> Iterator[Passage]:
     told = list(notes(result))
     if cut:
         told.append(f"{cut:,} more lines are in the record (--out) and with --json.")
-    yield layout.fields(
-        [*layout.under("note", told), ("guarantee", sentence(one.guarantee.loss, one.guarantee.adjacency))]
-    )
+    yield layout.fields([*layout.under("note", told), ("guarantee", promise(one.guarantee))])
 
 
 # --- check -----------------------------------------------------------------------------------------------------------

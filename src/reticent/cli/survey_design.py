@@ -11,7 +11,6 @@ import click
 
 from reticent.cli import layout, options
 from reticent.cli.parser import NUMBER, PATH, Verb, argument
-from reticent.privacy.explain import sentence
 from reticent.privacy.loss import to_json
 from reticent.privacy.serialization import to_json as tree
 
@@ -191,14 +190,14 @@ def _document(made: Design | Questionnaire) -> dict[str, object]:
 
 
 def _described(made: Design | Questionnaire, margin: float, people: list[int]) -> Iterator[tuple[str, str]]:
-    from reticent.survey.report import NAMES, epsilon_words
+    from reticent.survey.report import NAMES, epsilon_words, promise
 
     for one, needed in zip(designs_of(made), people, strict=True):
         yield "question", one.question
-        yield "coins", f"{NAMES[one.method]}, {epsilon_words(one)}. {one.say()}"
+        yield "coins", f"{NAMES[one.method]}, {epsilon_words(one.guarantee)}. {one.say()}"
         effect = "" if one.low is not None else _effects(one)
         yield "people", f"{needed:,} answers for ± {_margin_words(one, margin)} at worst{effect}"
-    yield "guarantee", sentence(made.guarantee.loss, made.guarantee.adjacency)
+    yield "guarantee", promise(made.guarantee)
     yield "design", f"sha256 {made.fingerprint}"
 
 

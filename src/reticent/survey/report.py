@@ -79,10 +79,16 @@ def notes(result: Result) -> tuple[str, ...]:
     return (*told, *([SEVERAL] if len(result.shares) > 1 else []))
 
 
-def epsilon_words(design: DesignRecord) -> str:
+def epsilon_words(guarantee: Guarantee) -> str:
     """``ε 1.0987``, rounded up; a loss that is no epsilon in its own words."""
-    loss = design.guarantee.loss
+    loss = guarantee.loss
     return f"ε {show(round_up(loss.epsilon, 5))}" if isinstance(loss, PureDP) else words(loss)
+
+
+def promise(guarantee: Guarantee) -> str:
+    """The guarantee in one line, with its epsilon rounded up: 2 where the coins make 1.999999999997."""
+    exact = sentence(guarantee.loss, guarantee.adjacency)
+    return exact.replace(words(guarantee.loss), epsilon_words(guarantee), 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +193,7 @@ def page(
         HTML.
     """
     files = {(one["answers"]["file"], one["answers"]["sha256"]) for one in records}
-    whole = "" if together is None else f"{TOGETHER} {sentence(together.loss, together.adjacency)}"
+    whole = "" if together is None else f"{TOGETHER} {promise(together)}"
     return render(
         "survey_report",
         {
@@ -217,7 +223,6 @@ class QuestionReport:
 
 
 def _part(design: DesignRecord, result: Result) -> QuestionReport:
-    loss = design.guarantee.loss
     return QuestionReport(
         design.question,
         notes(result),
@@ -225,7 +230,7 @@ def _part(design: DesignRecord, result: Result) -> QuestionReport:
         tuple(line for name, one in every(result) for line in lines(one, name or (EVERYBODY if result.groups else ""))),
         NAMES[design.method],
         say(design),
-        sentence(loss, design.guarantee.adjacency).replace(words(loss), epsilon_words(design), 1),
+        promise(design.guarantee),
         design.fingerprint,
         tuple(outline(design.guarantee).split("\n")),
     )
