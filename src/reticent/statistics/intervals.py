@@ -32,6 +32,7 @@ FEWEST: Final = 10.0  # below this many values no interval is formed
 UNSURE: Final = 0.002
 LIGHTER, HEAVIER = 1.0, 3.0  # widths, in logarithms, of what is likelier beforehand below and above a usual variance
 STUDENT: Final = 2.42  # (1 + 1.96^2) / 2
+SERIES: Final = (1.210365, 1.440077, 1.304029)  # of the quantile .975 of Student's law over the normal one
 FEW: Final = "no reply: too few people for this ε"
 GAPS: Final = "many values are equal: the interval allows for gaps beside them"
 TIES: Final = f"{GAPS}, and covers more than 95 %"
@@ -51,7 +52,7 @@ class Variances:
         """The weighted mean."""
         return sum(v * w for v, w in zip(self.values, self.weights, strict=True))
 
-    def times(self, factor: int) -> Variances:
+    def times(self, factor: float) -> Variances:
         """Every variance that many times."""
         return self if factor == 1 else Variances(tuple(factor * v for v in self.values), self.weights)
 
@@ -403,6 +404,22 @@ def distance(value: float, sides: tuple[Side, Side], errors: RankErrors) -> Esti
     unsure = sum((side.slope / both) ** 2 * side.unsure for side in sides) if both else 0.0
     far = half_width(known(variance), scales) * (1.0 + STUDENT * unsure) + (low.cell + high.cell) / 2.0
     return Estimate(value, max(value - far, 0.0), value + far, half_width(NONE, scales), normal_half_width(variance))
+
+
+def student_stretch(size: float) -> float:
+    """Factor by which an interval of ``size`` normal values is longer, since their variance is estimated from them.
+
+    It is the quantile .975 of Student's law with size - 1 degrees over the normal one. The series in one over the
+    degrees is Fisher's and Cornish's (1960). Fewer than ``FEWEST`` values count as so many.
+    """
+    each = 1.0 / (max(size, FEWEST) - 1.0)
+    return 1.0 + each * (SERIES[0] + each * (SERIES[1] + each * SERIES[2]))
+
+
+def estimated_factor(size: float) -> float:
+    """Factor of a sum of squares about the mean of ``size`` values: an unbiased variance, then Student's law."""
+    values = max(size, FEWEST)
+    return values / (values - 1.0) * student_stretch(values) ** 2
 
 
 def too_few(size: float, scales: Sequence[float]) -> bool:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.statistics.error_law import ErrorLaw, SampledVariance
-from reticent.statistics.intervals import FEW_PARTS, LEVEL, POINTS, TERMS, normal_half_width, too_few
+from reticent.statistics.intervals import FEW_PARTS, LEVEL, POINTS, TERMS, estimated_factor, normal_half_width, too_few
 
 BLOCK: Final = 128  # groups of one block: its arrays stay in the cache of a processor
 LEFT: Final = 1e-10  # of a series, beyond its last term
@@ -87,15 +87,17 @@ def outcomes_of(
     means = np.clip(raw, -1.0, 1.0)
     scales = terms.noise_of([-means, np.ones_like(means)])
     laws, least, apart, weights = _squares(terms, sums, means)
-    radii = half_widths(terms.alike * least, terms.alike * apart, weights, scales) / sizes
+    times = np.array([terms.alike * estimated_factor(size / terms.alike) for size in sizes.tolist()])
+    radii = half_widths(times * least, times * apart, weights, scales) / sizes
     noises = half_widths(np.zeros_like(means), np.zeros_like(means), None, scales) / sizes
     average = least if weights is None else least + apart * (weights @ np.arange(POINTS))
     middle, half = terms.middle, terms.half
-    for row, (place, value, size, radius, noise, variance, wide) in enumerate(
+    for row, (place, value, size, more, radius, noise, variance, wide) in enumerate(
         zip(
             kept,
             raw.tolist(),
             sizes.tolist(),
+            times.tolist(),
             radii.tolist(),
             noises.tolist(),
             average.tolist(),
@@ -103,12 +105,12 @@ def outcomes_of(
             strict=True,
         )
     ):
-        sampling = normal_half_width(terms.alike * variance) / size
+        sampling = normal_half_width(more * variance) / size
         outcomes[place] = Reply(Estimate(value, value - radius, value + radius, noise, sampling))
         errors[place] = ErrorLaw(
             middle + half * moments[place][1] / size,
             tuple(abs(half * scale / size) for scale in wide if scale),
-            sampling=None if laws is None else laws[row].times(terms.alike * (half / size) ** 2),
+            sampling=None if laws is None else laws[row].times(more * (half / size) ** 2),
             size=size if terms.alike == 1 else 0.0,
         )
     return outcomes, errors

@@ -53,10 +53,12 @@ from reticent.statistics.error_law import ErrorLaw, SampledVariance
 from reticent.statistics.intervals import (
     FEW,
     NONE,
+    estimated_factor,
     half_width,
     noise_half_width,
     normal_half_width,
     spread,
+    student_stretch,
     too_few,
     within_bounds,
 )
@@ -361,14 +363,19 @@ class MomentStep:
         scales = self.noise_of([-mean, 1.0])
         squares = self._squares(moments, mean)
         sampled = NONE if squares is None else squares.plausible
-        radius = half_width(sampled.times(self.alike), scales) / size
+        times = self._times(size)
+        radius = half_width(sampled.times(times), scales) / size
         return Estimate(
             unclipped,
             unclipped - radius,
             unclipped + radius,
             half_width(NONE, scales) / size,
-            normal_half_width(self.alike * sampled.average) / size,
+            normal_half_width(times * sampled.average) / size,
         )
+
+    def _times(self, size: float) -> float:
+        """Factor of a sum of squares: rows of one person are taken as equal, and so few of them tell a variance."""
+        return self.alike * estimated_factor(size / self.alike)
 
     def _squares(self, moments: Sequence[float], mean: float) -> SampledVariance | None:
         """Variance of the sum of the values about their mean; None where it was not bought."""
@@ -389,7 +396,7 @@ class MomentStep:
         return ErrorLaw(
             middle + half * moments[1] / size,
             tuple(abs(half * scale / size) for scale in self.noise_of([-mean, 1.0]) if scale),
-            sampling=None if squares is None else squares.times(self.alike * (half / size) ** 2),
+            sampling=None if squares is None else squares.times(self._times(size) * (half / size) ** 2),
             size=size if self.alike == 1 else 0.0,
         )
 
@@ -455,7 +462,7 @@ class MomentStep:
         _, factor, _, _ = _range(self)
         if self.shape == "mean":
             noise = noise_half_width(self.noise_of([-mean, 1.0])) / size
-            sampling = normal_half_width(self.alike * variance / size)
+            sampling = normal_half_width(self.alike * variance / size) * student_stretch(size / self.alike)
         else:
             noise = noise_half_width(self.noise_of([mean * mean - variance, -2.0 * mean, 1.0])) / size
             sampling = normal_half_width(self.alike * (shape.kurtosis - 1.0) * variance**2 / size)

@@ -13,7 +13,7 @@ from statistics import NormalDist
 from typing import Final, TypeAlias, assert_never
 
 from reticent.statistics.context import DISTANT, HEAPED, USUAL, Replies, normally, of_any, passing
-from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, too_few
+from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, student_stretch, too_few
 from reticent.statistics.magnitude import candidates, far_binade, usual_binade
 from reticent.statistics.quantiles.group_size import GroupSize
 from reticent.statistics.quantiles.shapes import (
@@ -58,7 +58,7 @@ def of_mean(made: ClippedMean, n: float) -> Widths:
     clip = stretch(made.tail) * _radius(outside)
     clip = clip if made.bounds is None else min(clip, SPANS / 2.0)  # the cut ends at the bounds
     noise = half_width(NONE, made.moments.noise_of([0.0, 1.0])) / n * clip
-    return noise, normal_half_width(made.terms.together / n)
+    return noise, normal_half_width(made.terms.together / n) * student_stretch(n / made.terms.together)
 
 
 def of_size(made: JointQuantiles, n: float, spread: float | None) -> Replies:

@@ -37,7 +37,7 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.column_step import GroupResult, PlannedStep
 from reticent.statistics.context import OFF_MIDDLE, ExpectedAccuracy, Replies, Setting, of_any, passing
-from reticent.statistics.intervals import FEW, NONE, half_width, normal_half_width, too_few
+from reticent.statistics.intervals import FEW, NONE, half_width, normal_half_width, student_stretch, too_few
 from reticent.statistics.moments.log_mean import LogStatistic
 from reticent.statistics.moments.moment_step import UNIT, MomentStep
 from reticent.statistics.prepare import estimand
@@ -205,7 +205,8 @@ class LogPlan:
         middle, half = self.made.scale
         place = min(max((mean - middle) / half, -1.0), 1.0)
         noise = half_width(NONE, self.made.moments.noise_of([-place, 1.0])) / n * half
-        sampling = normal_half_width(self.made.terms.together * deviation**2 / n)
+        together = self.made.terms.together
+        sampling = normal_half_width(together * deviation**2 / n) * student_stretch(n / together)
         if not self.back:
             return noise, sampling
         told = exponential(Estimate(mean, mean, mean, noise, sampling))
