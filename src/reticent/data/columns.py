@@ -152,6 +152,8 @@ def storage_of(schemas: Sequence[pa.Schema], schema: Schema, where: str) -> dict
         differing = sorted(set[str]().union(*found.values()))
         if len(differing) < 2 and {"text", "real"} <= found.keys() and schema.compares_texts(name):
             differing = ["fractions", "long numbers"]  # 1e+10 and 10000000000
+        if {"whole", "real"} <= found.keys() and name in schema.named:
+            differing = ["fractions", "whole numbers"]  # beyond 2^53 two of them are one fraction
         if len(differing) > 1:
             raise SpecError(
                 f"column {name} holds {' and '.join(differing)}, in different files of {where}. They would not be read "
