@@ -30,7 +30,7 @@ demo-postgres: $(VENV)/.postgres ## publish the same from a PostgreSQL server of
 demo-spark: $(VENV)/.spark ## publish the same from a Spark server of its own, which needs Java
 	$(BIN)/python -m reticent.demo.spark
 
-test: $(VENV)/.test ## run the tests that a change breaks first, some 11 minutes on two cores
+test: $(VENV)/.test ## run the tests that a change breaks first, some 5 minutes on two cores
 	$(BIN)/python -m pytest -m "not wide and not audit" -n 2 --dist loadfile --durations=15
 
 test-all: $(VENV)/.test ## run the tests that `make test` leaves out: coverage loops, wide laws, command-line spawns
