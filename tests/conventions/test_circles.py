@@ -29,7 +29,7 @@ def written(tree: ast.AST) -> Iterator[Import]:
     if isinstance(tree, Import):
         yield tree
     for part in ast.iter_child_nodes(tree):
-        if not names_algorithm(part):
+        if not (isinstance(part, ast.expr) or names_algorithm(part)):
             yield from written(part)
 
 
@@ -41,7 +41,7 @@ def running(tree: ast.AST) -> Iterator[Import]:
     if isinstance(tree, ast.If) and ast.unparse(tree.test).endswith("TYPE_CHECKING"):
         parts = tree.body if isinstance(tree.test, ast.UnaryOp) else tree.orelse
     for part in parts:
-        if not names_algorithm(part):
+        if not (isinstance(part, ast.expr) or names_algorithm(part)):
             yield from running(part)
 
 

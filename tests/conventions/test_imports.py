@@ -10,7 +10,18 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pytest
 
-from tests.conventions.tree import ROOT, Module, broken, dotted, functions, imported, modules, parsed, within
+from tests.conventions.tree import (
+    ROOT,
+    Module,
+    broken,
+    dotted,
+    functions,
+    imported,
+    modules,
+    parsed,
+    statements,
+    within,
+)
 
 
 def randomness(module: Module) -> list[str]:
@@ -66,10 +77,10 @@ def amplifications(module: Module) -> list[str]:
 
 def early(module: Module) -> list[str]:
     """Heavy packages imported as soon as the module is."""
-    late = {node.lineno for function in functions(module) for node in ast.walk(function) if hasattr(node, "lineno")}
-    for branch in module.nodes:
+    late = {node.lineno for function in functions(module) for node in statements(function) if hasattr(node, "lineno")}
+    for branch in statements(module.tree):
         if isinstance(branch, ast.If) and "TYPE_CHECKING" in ast.dump(branch.test):
-            late |= {node.lineno for node in ast.walk(branch) if isinstance(node, ast.Import | ast.ImportFrom)}
+            late |= {node.lineno for node in statements(branch) if isinstance(node, ast.Import | ast.ImportFrom)}
     heavy = ("ibis", "duckdb", "pandas", "polars", "pyarrow", "scipy", "matplotlib", "dp_accounting", "cryptography")
     return [f"{line}: {name}" for line, name in imported(module) if within(name, heavy) and line not in late]
 
@@ -111,13 +122,13 @@ def loaded_with(names: Iterable[str], at_top: dict[str, set[str]]) -> set[str]:
 
 def lines(trees: Iterable[ast.AST]) -> set[int]:
     """The lines of the imports in some trees."""
-    nodes = (node for tree in trees for node in ast.walk(tree))
+    nodes = (node for tree in trees for node in statements(tree))
     return {node.lineno for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)}
 
 
 def for_types(module: Module) -> Iterator[ast.AST]:
     """Branches that no program runs."""
-    for node in module.nodes:
+    for node in statements(module.tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
             yield node
 

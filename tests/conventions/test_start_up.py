@@ -17,7 +17,7 @@ from typing import Any, Final
 import pytest
 
 from tests.conventions.test_circles import names_algorithm, running
-from tests.conventions.tree import Module, dotted, functions, modules, parsed
+from tests.conventions.tree import Module, dotted, functions, modules, parsed, statements
 
 STUDY = """
 import reticent as rt
@@ -169,7 +169,7 @@ def test_a_warm_release_of_a_mean_passes_few_files() -> None:
 def late(module: Module, names: frozenset[str]) -> Iterator[tuple[int, frozenset[str]]]:
     """Imports of ours inside functions: their lines, and what they load. The algorithm of a statistic is left out."""
     for function in functions(module):
-        for node in ast.walk(function) if not names_algorithm(function) else ():
+        for node in statements(function) if not names_algorithm(function) else ():
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("reticent"):
                 whole = [f"{node.module}.{alias.name}" for alias in node.names]
                 yield node.lineno, frozenset(name if name in names else name.rpartition(".")[0] for name in whole)
@@ -177,7 +177,7 @@ def late(module: Module, names: frozenset[str]) -> Iterator[tuple[int, frozenset
 
 def at_import(module: Module) -> Iterator[str]:
     """What a file imports when it is imported itself, outside functions, with the packages that it lies in."""
-    inside = {id(node) for function in functions(module) for node in ast.walk(function)}
+    inside = {id(node) for function in functions(module) for node in statements(function)}
     for node in running(module.tree):
         match node:
             case _ if id(node) in inside:

@@ -50,9 +50,18 @@ def broken(rule: Callable[[Module], list[str]], *but: str) -> dict[str, list[str
     return {m.path: found for m in modules() if not m.path.startswith(but) and (found := rule(m))}
 
 
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """A node and every statement below it. Expressions hold none, and are most of a tree."""
+    due = [tree]
+    while due:
+        node = due.pop()
+        yield node
+        due += [part for part in ast.iter_child_nodes(node) if not isinstance(part, ast.expr)]
+
+
 def imported(module: Module) -> Iterator[tuple[int, str]]:
     """Line and dotted name of everything imported; ``from a import b`` gives ``a.b``."""
-    for node in module.nodes:
+    for node in statements(module.tree):
         match node:
             case ast.Import(names=names):
                 yield from ((node.lineno, alias.name) for alias in names)
@@ -67,7 +76,7 @@ def dotted(path: str) -> str:
 
 def functions(module: Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """Every function and method, nested ones too."""
-    for node in module.nodes:
+    for node in statements(module.tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 

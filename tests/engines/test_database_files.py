@@ -75,7 +75,7 @@ def study(source: Any, **more: Any) -> rt.Study:
     )
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @EVERY
 def test_a_table_of_a_file_gives_what_the_reference_gives(make: Make, tmp_path: Path) -> None:
     rows = random_rows(random.Random(7), 60)

@@ -210,6 +210,7 @@ def test_arithmetic_is_total_and_rounds_as_ieee_says(db: Database) -> None:
             assert np.array_equal(same | ~divided, np.full(len(right), True))
 
 
+@pytest.mark.wide
 def test_random_arithmetic_never_fails_and_is_that_of_ieee(db: Database) -> None:
     """With the engine's own operations where exponents say that they are safe."""
     engine = Postgres(address(db.server.url(READER, "x")).conninfo)
@@ -301,6 +302,7 @@ def test_declared_time_zones_are_converted_as_in_python(db: Database) -> None:
     open_table(url, Schema(ZONED, Person("add_remove"))).probe_zones()
 
 
+@pytest.mark.wide
 def test_the_probe_passes_and_tells_an_engine_that_computes_something_else(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -193,6 +193,7 @@ def test_no_period_in_the_values_is_met() -> None:
         assert abs(alike - 2000 / 7) < 6.5 * math.sqrt(2000 / 7 * 6 / 7)
 
 
+@pytest.mark.wide
 def test_persons_that_are_whole_numbers_are_kept_as_their_texts_are() -> None:
     who = [i * i % 13 - 5 for i in range(90)]
     asked = queries(Keys("k", (1, 4, 0), 2))
@@ -207,6 +208,7 @@ def test_persons_that_are_whole_numbers_are_kept_as_their_texts_are() -> None:
     assert [one.vectors for one in found[:5]] == [reference.answer(query) for query in asked[:5]]
 
 
+@pytest.mark.wide
 def test_keys_are_a_table_and_no_part_of_a_statement() -> None:
     who = [i % 50 for i in range(400)]
     sizes = []

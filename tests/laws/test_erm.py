@@ -225,6 +225,7 @@ def of_blocks(scale: float, width: int) -> Floats:
     return np.asarray(chances / chances.sum())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("width", [1, 2, 3])
 def test_a_block_of_noise_is_drawn_by_its_greatest_size(width: int) -> None:
     """Chi-square of 6,000 draws; level 1e-6; noise a quarter wider or narrower, or of a coordinate more, is refused."""

@@ -120,7 +120,7 @@ def made_scale(
 SCALES = pytest.mark.parametrize(("search", "mode"), [("free", "exact"), ("bins", "exact"), ("bins", "paper")])
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @BOTH
 @SCALES
 def test_the_scale_keeps_its_guarantee_and_no_less(

@@ -102,6 +102,7 @@ def test_a_record_counted_in_two_cells_moves_more_than_is_declared(monkeypatch: 
         moves(plan, "add_remove", 1)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("columns", [2, 3, 4])
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 @pytest.mark.parametrize("seek", [False, True])

@@ -100,6 +100,7 @@ def assert_kept(reach: Reach) -> None:
     assert reach.new <= 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("most", "persons"), [(2, 3), (3, 2), (4, 2)])
 def test_a_person_moves_all_weights_by_a_length_of_one(most: int, persons: int) -> None:
     """Every table of so few persons with every neighbour: who comes, goes or is replaced."""

@@ -140,6 +140,7 @@ def test_a_count_of_days_is_a_date_of_any_resolution() -> None:
 # --- densities --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_a_density_of_dates_answers_in_dates(release: Release) -> None:
     found = law(release, "density(admitted)")
     days = sorted(day for day in rows()["admitted"] if isinstance(day, datetime.date))
@@ -178,6 +179,7 @@ def test_a_date_that_many_records_share_is_found_and_told_as_a_date(release: Rel
     assert any("2020-01-01 and 2025-12-31" in text and "first days of a month" in text for text in answer.caveats)
 
 
+@pytest.mark.wide
 def test_a_density_of_dates_is_stored_drawn_and_written_as_dates(release: Release, tmp_path: Path) -> None:
     files = release.save(tmp_path / "out")
     again = rt.read_release(tmp_path / "out.json")

@@ -95,6 +95,7 @@ def counted() -> dict[tuple[int, bool], int]:
     return found
 
 
+@pytest.mark.wide
 def test_text_python_and_command_line_ask_the_same_question(folder: Path) -> None:
     in_python = [
         rt.mean(rt.col("age") * 2).by("ward", rt.col("age").cut([0, 60, 120])),
@@ -349,6 +350,7 @@ def wide_study(people: int = 400) -> rt.Study:
     return rt.study(rows, adjacency="add_remove", columns=columns, budget=9)
 
 
+@pytest.mark.wide
 def test_a_product_of_more_groups_than_work_well_is_refused_in_words() -> None:
     study = wide_study()
     assert study.plan(["count by floor(a, 10), b"], epsilon=1).lines[0].name == "count by floor(a, 10), b"  # 100,000

@@ -256,6 +256,7 @@ def study(tmp_path: Path) -> rt.Study:
     return rt.open(tmp_path / "drugs.toml")
 
 
+@pytest.mark.wide
 def test_a_release_lists_what_many_share_and_its_certificate_verifies(study: rt.Study) -> None:
     release = study.release([rt.keys("drug", at_least=10)], epsilon="2", delta="1e-6")
     answer = release["keys(drug, at_least=10)"]

@@ -240,6 +240,7 @@ def test_a_query_that_runs_is_stopped_at_its_end() -> None:
     assert time.monotonic() - start < 20
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("memory", ["1MB", "25MB", "49MB"])
 def test_a_limit_on_memory_that_long_tables_do_not_fit_is_refused_whatever_the_rows(
     study: rt.Study, tmp_path: Path, memory: str
@@ -264,6 +265,7 @@ def test_no_more_threads_work_than_find_room_in_the_memory(
         assert session.rows("SELECT current_setting('threads')") == [(threads,)]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("engine", "person", "words"),
     [

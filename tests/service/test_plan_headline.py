@@ -208,6 +208,7 @@ def test_a_reply_by_made_up_tables_says_how_many_of_them_reply() -> None:
     assert printed.startswith(".917 (")  # of the typical shape, with the range
 
 
+@pytest.mark.wide
 def test_a_wanted_width_is_the_first_that_the_plan_prints() -> None:
     study = rt.study({"y": [0.0]}, adjacency="add_remove", columns={"y": rt.real(0, 100)}, budget=9)
     for question in ("mean(y)", "sd(y)", "median(y)"):

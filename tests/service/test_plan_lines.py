@@ -88,6 +88,7 @@ def shapes(study: Study, *questions: str) -> str:
     return told.partition(". ")[0]
 
 
+@pytest.mark.wide
 def test_a_footnote_names_the_shapes_of_its_own_lines_alone() -> None:
     """It listed groups, weights, models and caps under every plan: eight lines below a table of two."""
     study = made()
@@ -263,6 +264,7 @@ def test_a_plan_of_many_people_has_the_noise_of_their_number_in_its_distance() -
     assert noise / 2 < planned < 2 * noise
 
 
+@pytest.mark.wide
 def test_each_coefficient_of_a_regression_has_its_line_and_unit() -> None:
     """The slope of a column of a range a thousand times wider is as many times smaller, and its line says so."""
     columns: dict[str, Column] = {"y": rt.real(0, 1, unit="kg"), "x": rt.real(0, 1), "g": rt.category(["a", "b"])}

@@ -232,6 +232,7 @@ def test_a_density_of_a_column_unlike_the_usual_one_lies_in_the_range_of_its_pla
     assert ("few distinct values" in told) == (method == "auto")
 
 
+@pytest.mark.wide
 def test_a_density_of_three_columns_has_the_usual_shape_alone() -> None:
     columns = {name: rt.real(0, 100) for name in "xyz"}
     study = studied({name: np.zeros(ROWS) for name in "xyz"}, columns)
@@ -256,6 +257,7 @@ def test_a_standard_deviation_between_bounds_far_too_wide_has_the_noise_of_a_pla
     assert "closer bounds less" in line.expected.note
 
 
+@pytest.mark.wide
 def test_slopes_of_correlated_columns_are_planned_for_them() -> None:
     """Columns on the right were made up as if they told nothing of each other: their slopes had too little noise."""
     made = np.random.default_rng(4).normal(size=(4, ROWS))

@@ -173,6 +173,7 @@ def test_a_release_of_a_large_file_at_a_terminal_is_planned_once(
     assert len(plans) == 1
 
 
+@pytest.mark.wide
 def test_nobody_but_the_terminal_of_the_curator_is_told_or_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -428,6 +429,7 @@ BOUGHT: list[tuple[str, Callable[[Study], object]]] = [
 ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("buy", [pytest.param(buy, id=name) for name, buy in BOUGHT])
 def test_what_cannot_fit_is_refused_before_the_charge_in_python_at_a_terminal_alone(
     buy: Callable[[Study], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -63,6 +63,7 @@ def test_supposed_rows_change_nothing_that_is_bought(adjacency: Any, typical: st
     assert len(seen) > 1  # with and without a share
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 def test_a_release_proves_the_guarantee_that_every_plan_of_it_states(adjacency: Any) -> None:
     study = visits(adjacency)
@@ -160,6 +161,7 @@ def test_every_line_supposes_the_same_rows(question: str, adjacency: Any) -> Non
     assert plain.to_json()["rows_each_assumed"] is True
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["holdout", "sparse_vector", "leaderboard"])
 def test_a_session_and_a_model_suppose_the_same_rows(kind: Any) -> None:
     study = visits("add_remove")
@@ -269,6 +271,7 @@ def test_a_reply_that_is_sure_of_one_row_each_has_one_line() -> None:
     assert not any(row[0].startswith("  with") for row in plan.rows())
 
 
+@pytest.mark.wide
 def test_a_reply_that_hangs_on_the_cap_that_is_chosen_has_a_line_for_caps() -> None:
     of = persons({"at_most": "auto", "ceiling": 25})
     plan = of.plan(["median(x)"], epsilon=1)

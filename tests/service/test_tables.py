@@ -357,6 +357,7 @@ def through_accounts(keys: int = 2, study: dict[str, Any] | None = None, **more:
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("keys", "more", "rows"), [(2, {}, 1_000), (2, {"owners": 2}, 1_200)])
 def test_shared_keys_are_dropped_or_counted_for_each(keys: int, more: dict[str, int], rows: int) -> None:
     study = through_accounts(keys, None, **more)
@@ -474,6 +475,7 @@ def test_a_public_table_is_looked_up_by_a_column_of_another_one() -> None:
     assert found.release.certificate.verify(allow_unsigned=True).ok
 
 
+@pytest.mark.wide
 def test_a_release_behind_a_key_is_audited_and_rehearsed() -> None:
     study = through_accounts(1)
     made = study.release(["count", "mean(cost)"], epsilon=4, record=rt.Record(audit=2))
@@ -779,6 +781,7 @@ def test_a_select_in_a_study_with_weights_has_its_rows() -> None:
     assert all(abs(float(str(n)) - size) < 100 for n, size in zip(found, (500, 1_000), strict=True))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("person", ["Pat.No", "Patient No.", ".no", "a.b.c", "wards.", "visit.wards.no"])
 def test_a_dot_divides_a_name_only_behind_a_table(person: str, tmp_path: Path) -> None:
     """One name of the person in both tables, and one of the key of a public one, in Python and in a study file."""

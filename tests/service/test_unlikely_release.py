@@ -158,6 +158,7 @@ def test_a_refusal_names_an_epsilon_that_would_do_and_nearly_the_least() -> None
         of.plan(["median(z)"], epsilon=1, people=9)
 
 
+@pytest.mark.wide
 def test_a_refusal_names_bounds_only_where_none_are_declared() -> None:
     with pytest.raises(rt.QuestionError) as told:
         study().release(["median(y) by g"], epsilon="1.2")

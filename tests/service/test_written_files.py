@@ -46,6 +46,7 @@ def test_rows_of_further_tables_and_of_synth_are_kept_too(study: Path) -> None:
     assert "canary" in Path("patients.csv").read_text("utf-8")
 
 
+@pytest.mark.wide
 def test_save_keeps_rows_that_are_under_a_ledger(study: Path) -> None:
     rows = Path("clinic.csv").read_bytes()
     made = rt.open(study).release(["count", rt.density("age")], epsilon="1")

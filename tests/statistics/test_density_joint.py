@@ -99,6 +99,7 @@ def test_rows_keep_the_relation_of_skewed_columns_and_cells_of_equal_width_do_no
     assert np.mean(even, axis=0).sum() > 1.5 * (values + ranks)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seek", [False, True])
 def test_a_column_has_the_law_of_its_records_with_atoms_and_without(*, seek: bool) -> None:
     """Without a search values were read in another unit than they were asked for in: all mass was at the bound."""
@@ -189,6 +190,7 @@ def made_up(rows: Floats, epsilon: str) -> Synthetic:
     return study.synthesize(["x", "y"], epsilon=epsilon)
 
 
+@pytest.mark.wide
 def test_what_rows_are_good_for_tells_a_kept_relation_from_a_lost_one() -> None:
     """By released numbers alone: of few records at an eighth of the price the relation is said not to be kept."""
     rows = skewed(6_000, 1)

@@ -121,7 +121,7 @@ FEW: dict[str, tuple[Law, Column]] = {
 }
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("question", ["median(x)", "quantile(x, 0.25)", "quantile(x, 0.9)"])
 @pytest.mark.parametrize("name", FEW)
 def test_no_column_of_few_values_has_more_noise_than_its_plan_tells(name: str, question: str) -> None:
@@ -137,7 +137,7 @@ def test_no_column_of_few_values_has_more_noise_than_its_plan_tells(name: str, q
         assert fmean(widths) <= max(every) * CLOSE, (epsilon, fmean(widths), every)
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("question", ["quantiles(x, 0.25 0.5 0.75, method=joint)", "iqr(x)"])
 @pytest.mark.parametrize("name", ["even", "many at one bound", "rounded values"])
 def test_levels_drawn_together_are_planned_as_wide_as_their_ends_reach_among_ties(name: str, question: str) -> None:

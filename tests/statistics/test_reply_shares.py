@@ -213,6 +213,7 @@ def test_noise_seldom_makes_few_values_look_like_enough(text: str, n: int) -> No
     assert len(found) <= 12 * len(truths(text, LAWS["normal"][1]))
 
 
+@pytest.mark.wide
 def test_a_distance_of_values_that_may_lie_outwards_of_the_data_is_one_of_its_outer_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

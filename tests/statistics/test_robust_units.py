@@ -70,7 +70,7 @@ def asked(question: str, kind: Kind, values: NDArray[np.float64], entropy: Entro
     return answered(step, Fake(schema_of(column_of(kind), Person(kind)), {"x": values}), entropy)
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("question", TRUTHS)
 def test_a_column_of_any_size_has_replies_that_cover(question: str, kind: Kind) -> None:

@@ -79,7 +79,7 @@ def test_large_tables_of_long_arrays_give_the_same_law(shift: int) -> None:
     assert (chi_square(values, lambda k: np.exp(-abs(k) / 20), 400) > ERROR) is (shift == 0)
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize(("factor", "fits"), FACTORS)
 def test_single_draws(factor: Fraction, fits: bool) -> None:
     stream = Replayed("single")

@@ -112,6 +112,7 @@ def test_a_score_of_another_spread_is_caught(kind: Kind, most: int) -> None:
     assert spread(kind, mutant) > choice(kind).mechanism.sensitivity.bound
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_changes_of_scores_are_apart_by_what_is_declared_and_no_further(kind: Kind) -> None:
     assert spread(kind, CapChoiceStep.scores) == PARTS == choice(kind).mechanism.sensitivity.bound

@@ -53,6 +53,7 @@ def random_row(chance: random.Random) -> dict[str, float | str | bool | None]:
     return {name: cell_of(cell, COLUMNS[name]) for name, cell in cells.items()}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_text_and_tree_name_one_another(seed: int) -> None:
     maker = Maker(COLUMNS, random.Random(seed))

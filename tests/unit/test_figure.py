@@ -444,6 +444,7 @@ def test_clips_are_named_by_what_is_written_of_them() -> None:
     assert drawing._same_names(drawn("pa3", "1.5"), "x") != drawing._same_names(drawn("pa3", "1.6"), "x")
 
 
+@pytest.mark.wide
 def test_of_many_whole_numbers_in_a_row_the_round_ones_are_named() -> None:
     for first, count, told in (
         (40, 201, [*range(40, 241, 20)]),

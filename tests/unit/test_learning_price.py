@@ -47,6 +47,7 @@ def test_a_fit_that_names_no_epsilon_says_what_it_costs(model: Any) -> None:
     assert made.ledger.spent() == PureDP(Fraction(3))
 
 
+@pytest.mark.wide
 def test_a_search_that_names_no_epsilon_says_so_and_its_model_does_not() -> None:
     made, grid = study(), {"C": [0.1, 1]}
     search = GridSearchCV(LogisticRegression(), grid)

@@ -343,6 +343,7 @@ def test_a_width_in_the_unit_of_a_column_without_bounds_is_refused() -> None:
     assert [one.get("unit") for one in said[:2]] == ["of it", None]
 
 
+@pytest.mark.wide
 def test_the_least_epsilon_for_a_width_is_found() -> None:
     study = rt.study({"x": [0.0]}, adjacency="add_remove", columns={"x": rt.real()}, budget=10, people=20_000)
     for text, width in (("iqr(x)", 0.02), ("mean(x, method=clipped)", 0.01), ("location(x)", 0.01)):

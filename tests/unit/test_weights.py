@@ -173,6 +173,7 @@ def test_weighted_quantiles_are_those_of_the_population() -> None:
     assert any("nothing off for strata" in caveat for caveat in found["median(x) weight w"].caveats)
 
 
+@pytest.mark.wide
 def test_weighted_least_squares_are_those_of_the_population() -> None:
     """A slope of 1 in a light half and of 3 in a heavy one: weights of 1 and 4 bring it to 2.6."""
     x, heavy = [0.0, 1.0, 2.0, 3.0] * 100, [0.0] * 200 + [1.0] * 200

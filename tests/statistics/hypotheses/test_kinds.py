@@ -273,7 +273,7 @@ def test_a_plan_says_which_effect_is_seen_and_draws_the_power_curve() -> None:
     assert dear.power[0] >= curve.power[1]
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("text", ASKED)
 def test_a_power_curve_without_effects_goes_from_the_level_to_nearly_one(text: str) -> None:
     curve = a_study().plan(ASKED, epsilon="3", people=2_000).power(text)
