@@ -151,6 +151,7 @@ def test_half_the_noise_of_a_test_is_found(monkeypatch: pytest.MonkeyPatch) -> N
     assert kinds(SHORT_CUT) == {"proof"}
 
 
+@pytest.mark.wide
 def test_a_test_of_the_exact_distance_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate, "passes", lambda mechanism, distance, bar, entropy: distance > bar.threshold)
     assert kinds(SHORT_CUT, triples=16) & {"calls", "answer", "proof"}

@@ -106,7 +106,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
     return found
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("piece", [duckdb.PIECE, 1])
 @pytest.mark.parametrize("by_key", [True, False])
 def test_answers_do_not_depend_on_the_sets(

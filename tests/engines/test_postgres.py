@@ -159,6 +159,7 @@ def test_no_text_makes_a_cast_fail_and_each_is_the_nearest_double(db: Database) 
     assert [cell for (cell,) in found] == wanted
 
 
+@pytest.mark.wide
 def test_the_server_reads_the_numbers_that_each_format_says(db: Database) -> None:
     url = db.table({"x": "text", "k": "int"}, [(text, place) for place, text in enumerate(SENT)])
     for form in FORMATS:

@@ -45,6 +45,7 @@ def test_a_zone_that_the_engine_does_not_know_is_refused(monkeypatch: pytest.Mon
         check_engine(opened(DUCKDB, columns))
 
 
+@pytest.mark.wide
 def test_a_zone_of_other_rules_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "ZoneInfo", lambda zone: zoneinfo.ZoneInfo("Asia/Tokyo"))
     with pytest.raises(Refusal, match=r"does not know a declared time zone.*Nothing was charged"):

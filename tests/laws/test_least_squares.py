@@ -102,7 +102,7 @@ def moves(made: LeastSquares, one: tuple[Floats, Floats], other: tuple[Floats, F
 # --- what a row moves -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("delta", [Fraction(0), TINY], ids=["pure", "approximate"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("most", [products.MOST_CELLS, 1], ids=["cells", "sums"])

@@ -145,7 +145,7 @@ def same(one: FetchedColumn, other: FetchedColumn) -> bool:
     return one.needs == other.needs and all(a == b for a, b in windows) and one.totals == other.totals
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", SAMPLES)
 @given(
     st.lists(st.one_of(st.sampled_from((-math.inf, math.inf, 0.0, 1.5, 2.5)), st.floats(-9, 9)), max_size=60),

@@ -68,7 +68,7 @@ def one_column(kind: Kind, epsilon: Fraction) -> tuple[HistogramDensity, list[tu
     return plan, listed, near  # type: ignore[return-value]  # rows of one number
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 def test_the_noise_keeps_epsilon_and_002_s_constants_do_not(kind: Kind) -> None:
     """E11: scale 1 / epsilon under replacement spends 2 epsilon; 2 / epsilon under add/remove only half of it."""

@@ -87,7 +87,7 @@ def test_the_law_is_that_of_the_enumeration(kind: Kind, cells: int, sizes: Seque
             assert high - low < 1 << 56
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 def test_no_neighbours_are_farther_apart_than_claimed_and_a_bolder_one_is_refuted(kind: Kind, rows: int) -> None:

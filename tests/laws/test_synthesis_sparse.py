@@ -148,7 +148,7 @@ def test_ranges_are_refused() -> None:
         above(3, 1, Fraction(1)).sample({3: 1}, Replayed("x"))
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("near", [ADD, Adjacency("substitute")])
 def test_atoms_missing_values_and_the_number_of_records_are_told_though_small_cells_are_lost(near: Adjacency) -> None:
     """6,000 records: 1,000 missing, 1,000 of the value 0, 4,000 spread so thinly that no cell reaches the bar."""

@@ -113,6 +113,7 @@ def test_a_person_moves_all_weights_of_larger_tables_by_a_length_of_one(most: in
     assert_kept(worst(rule(most), tables(most, persons)))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("most", [2, 3, 4, 10])
 @pytest.mark.parametrize("enough", [UNIT, 3 * UNIT])
 def test_a_person_moves_the_weights_of_keys_of_many_persons_by_a_length_of_one(most: int, enough: int) -> None:

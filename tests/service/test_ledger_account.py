@@ -33,6 +33,7 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Ledger:
     return ledger_at(Places(tmp_path, server).new(), eps(3))
 
 
+@pytest.mark.few(1)
 def test_a_charge_is_spent_before_the_receipt_is_held(ledger: Ledger) -> None:
     receipt = ledger.reserve(eps(1), adjacency=PERSON, what="table 4", who="anna", purpose="appendix")
     assert receipt.id == "r-0001"

@@ -170,6 +170,7 @@ def test_a_checkpoint_of_another_sum_does_not_pass(spent: str, places: Places, t
         open_for(source, ["a"], place, title="t", adjacency=PERSON, budget=eps(1000))
 
 
+@pytest.mark.few(1)
 def test_every_flipped_byte_of_a_checkpoint_is_refused_at_opening(file: Place) -> None:
     number = checkpoints(file)[-1]
     rows = rows_at(file)

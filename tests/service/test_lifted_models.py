@@ -110,6 +110,7 @@ def leaves(guarantee: Guarantee) -> list[Guarantee]:
     return [guarantee] if not guarantee.parts else [leaf for part in guarantee.parts for leaf in leaves(part)]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("what", ["regression", "classes"])
 def test_a_model_of_filtered_rows_under_substitution_is_two_steps(what: str) -> None:
     """One person leaves the rows that pass, another enters: the model is that of people who come and go."""

@@ -159,6 +159,7 @@ VERBS = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_command_line_has_the_words_of_the_engine(
     verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -77,7 +77,7 @@ def test_a_pattern_is_named_by_its_letters_or_the_folder_above_it(
         assert begun["title"] == name.removesuffix("_2")
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("form", FORMS)
 def test_every_verb_works_from_each_form(form: str, rows: Rows, tmp_path: Path) -> None:
     source = FORMS[form](rows, tmp_path).name

@@ -100,6 +100,7 @@ WEIGHTED = (
 )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("weight", "question"), [*(("", one) for one in UNWEIGHTED), *(("w", one) for one in WEIGHTED)]
 )

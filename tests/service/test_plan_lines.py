@@ -254,6 +254,7 @@ def test_a_density_is_as_far_from_its_law_as_its_plan_says(method: str) -> None:
     assert found(PEOPLE // 4) > 1.5 * planned
 
 
+@pytest.mark.wide
 def test_a_plan_of_many_people_has_the_noise_of_their_number_in_its_distance() -> None:
     """A tree of 20,000 rows would be refused at this price, and of a million it is not."""
     study = made("substitute")

@@ -218,6 +218,7 @@ def test_a_sum_of_laplace_noise_has_the_closed_tail() -> None:
     assert [shown(chance) for chance in (0.0, 1.0, 0.99999, 1e-9, 0.25)] == ["0", "1", ".999", ".001", ".250"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("question", "epsilon", "declared"),
     [

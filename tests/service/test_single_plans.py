@@ -80,6 +80,7 @@ def test_a_session_costs_what_its_plan_says(kind: Kind) -> None:
         assert noisy.guarantee.loss == answers.guarantee.loss
 
 
+@pytest.mark.wide
 def test_the_chance_of_an_answer_is_that_of_the_mechanism() -> None:
     """4,000 replayed draws: an honest frequency is within .03 of the chance but for 1e-4; half the noise is seen."""
     study = made()

@@ -115,6 +115,7 @@ def opened(
     return rt.open(file)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("write", WRITERS)
 def test_rows_are_told_from_the_size_within_a_factor_of_three(
     write: Callable[[Path, pa.Table], str], tmp_path: Path
@@ -300,6 +301,7 @@ def test_what_is_carried_out_is_no_part_of_the_room_that_a_release_needs(
     assert memory_of_release(prepared, study.schema, millions * 10**6, file) > 4 * megabytes * 10**6
 
 
+@pytest.mark.wide
 def test_nothing_is_told_of_rows_that_a_filter_may_leave_out(tmp_path: Path) -> None:
     study = large(tmp_path, "1MB")
     found = [size_forecast(one, one.plan(["mean(x)"], epsilon=1)._prepared) for one in (study, study.where("x < 1"))]
@@ -402,6 +404,7 @@ def test_memory_of_a_session_is_forecast_too(modelled: Study, columns: int, meas
     assert 0.9 * measured < plan.memory / 10**6 < 2 * measured
 
 
+@pytest.mark.wide
 def test_a_plan_of_a_fit_tells_the_terminal_of_the_curator_alone_what_the_file_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -557,6 +560,7 @@ def test_the_command_line_hands_its_timeout_to_the_forecast(tmp_path: Path, monk
     assert not (tmp_path / "visits.ledger").exists()
 
 
+@pytest.mark.wide
 def test_a_full_disk_of_temporary_files_is_told_and_refused_before_the_charge(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -576,6 +580,7 @@ def test_a_full_disk_of_temporary_files_is_told_and_refused_before_the_charge(
                 study._refuse_too_large(study.plan(["mean(x)"], epsilon=1).prepared_for(study.schema))
 
 
+@pytest.mark.wide
 def test_values_that_are_sorted_in_a_file_are_compared_with_its_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

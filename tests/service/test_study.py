@@ -156,7 +156,7 @@ def test_more_than_is_left_is_refused_with_what_is_left(folder: Path) -> None:
     assert not study.plan([rt.count()], epsilon=2).affordable
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("opened", [False, True])
 @pytest.mark.parametrize(
     ("epsilon", "delta", "budget_delta"), [(1, "1e-9", ""), (1, "1e-7", "1e-8"), (4, None, "1e-8")]

@@ -130,7 +130,7 @@ def test_what_rows_are_good_for_is_said_once(study: Path) -> None:
     assert told.count("single values of age") == 1
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 def test_none_are_bought_where_none_are_wanted_and_a_question_has_its_own(study: Path) -> None:
     out = study.with_name("rows.csv")
     code, text = run(

@@ -380,6 +380,7 @@ def test_the_price_of_keys_is_shown_and_charged() -> None:
     assert any("through accounts" in note for note in release.caveats)
 
 
+@pytest.mark.wide
 def test_households_are_reached_through_accounts_and_patients() -> None:
     """1,000 persons of 500 households with an account each; households with cost above 10 are those of age 80."""
     patients = {"patient": range(1_000), "house": [i // 2 for i in range(1_000)], "age": [40] * 500 + [80] * 500}

@@ -372,6 +372,7 @@ def test_the_command_line_warns_of_the_people_that_it_is_told(tmp_path: Path, mo
     assert "What helps: --epsilon 0.0" in said
 
 
+@pytest.mark.wide
 def test_an_epsilon_that_helps_and_is_above_the_budget_says_so() -> None:
     """A plan of a budget of 3 had named an epsilon of 4.8, which no release could pay."""
     rows = {"y": [float(place) for place in range(40)]}

@@ -225,6 +225,7 @@ def _median() -> float:
     return float(scipy.optimize.brentq(lambda t: 0.6 * law.cdf(t, 50, 10) + 0.4 * law.cdf(t, 46, 10) - 0.5, 30, 70))
 
 
+@pytest.mark.wide
 def test_simultaneous_intervals_hold_together_and_single_ones_do_not() -> None:
     generator, joint, single = np.random.default_rng(2026), 0, 0
     for run in range(RUNS):

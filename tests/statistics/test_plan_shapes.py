@@ -163,6 +163,7 @@ def test_levels_drawn_together_are_planned_as_wide_as_their_ends_reach_among_tie
     assert expected / 1.4 <= seen <= expected * 1.4, (expected, seen)
 
 
+@pytest.mark.wide
 def test_the_planned_number_is_still_that_of_the_usual_shape() -> None:
     """The usual column is the one a rehearsal makes: the number beside the range agrees with it."""
     planned, found = studied(lambda made, n: made.normal(50, 100 / 6, n), "median(x)", whole=False)
@@ -186,6 +187,7 @@ def test_dates_of_some_years_lie_in_the_range_of_a_decade() -> None:
     assert min(widths) / CLOSE <= found <= max(widths) * CLOSE, (widths, found)
 
 
+@pytest.mark.wide
 def test_a_weighted_median_has_a_range_over_public_shapes_of_weights() -> None:
     """Weights of a survey: their sum, in units of the largest, is an eighth of the rows and not half of them."""
     made = np.random.default_rng(7)

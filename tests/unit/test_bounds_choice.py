@@ -164,6 +164,7 @@ def study(kind: Kind = "add_remove", **given: object) -> rt.Study:
     return rt.study(rows, adjacency=kind, columns=columns, budget=50, override="a test", **given)  # type: ignore[arg-type]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_release_says_the_bounds_and_what_they_cut(kind: Kind) -> None:
     held = study(kind)

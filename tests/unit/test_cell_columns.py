@@ -54,6 +54,7 @@ def test_a_file_by_columns_is_the_certificate_it_was_written_of(made: Certificat
     assert outcomes == {"reply", "no_reply"}
 
 
+@pytest.mark.wide
 def test_a_file_by_cells_is_read_as_before(made: Certificate) -> None:
     assert read_certificate(json.dumps(made.document)) == made
 
@@ -71,6 +72,7 @@ def test_totals_have_fewer_labels_than_groups() -> None:
     assert read_certificate(text) == made
 
 
+@pytest.mark.wide
 def test_a_count_by_a_listed_key_takes_at_most_64_bytes() -> None:
     """The digest, the proof and the list of declared keys are counted too."""
     study = rt.study(

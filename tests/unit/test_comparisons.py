@@ -72,6 +72,7 @@ def cells(release: Release, *names: str) -> Iterator[comparison.ReleasedCell]:
 # --- names ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_a_cell_is_named_as_it_is_shown_by_a_tuple_and_within_its_answer(release: Release) -> None:
     shown = release.difference(f"{MEANS} · north", f"{MEANS} · south")
     assert shown == release.difference((MEANS, "north"), (rt.mean("cost").by("ward"), "south"))

@@ -250,6 +250,7 @@ def test_shapes_forget_names_and_bounds_and_keep_the_shares_of_cells(*, whole: b
     assert (shapes(other) == (shape,)) is not whole
 
 
+@pytest.mark.wide
 def test_cells_of_one_column_are_not_told_of_each_column() -> None:
     rows = {name: np.random.default_rng(5).uniform(0, 1, 3_000) for name in ("x", "y")}
     kinds = {name: rt.real(0, 1, complete=True) for name in rows}

@@ -112,6 +112,7 @@ def test_the_value_of_a_share_may_stand_without_its_name(release: Any) -> None:
 # --- a no reply in print ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_a_printed_no_reply_says_how_to_know_beforehand(release: Any) -> None:
     rows = {"age": RNG.integers(18, 90, 50)}
     study = rt.study(rows, adjacency="add_remove", columns={"age": rt.integer(0, 110)}, budget=10)

@@ -90,6 +90,7 @@ def test_programs_read_the_name(told: Release) -> None:
     assert [name for name, _ in told["mean(cost) by ward"].cells[0].label] == ["ward"]
 
 
+@pytest.mark.wide
 def test_a_label_is_shown_and_never_acts() -> None:
     certificate = release(EVIL, EVIL).certificate
     for text in (page.page(certificate), page.fragment(certificate), svg(certificate)):

@@ -309,7 +309,7 @@ def test_a_word_that_is_no_detail_is_refused_where_it_is_written() -> None:
         rt.density("x", method="series", detail=rt.Detail(degree="best"))  # type: ignore[arg-type]  # refused here
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("near", ["add_remove", "substitute"])
 def test_atoms_and_missing_values_stand_beside_a_private_choice(kind: Kind, near: Near) -> None:

@@ -73,6 +73,7 @@ def values(source: object, schema: Schema = X) -> dict[int, int]:
 WHOLE = Schema({"x": integer(-100, 100)}, ALL)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("ending", [".gz", ".zst"])
 def test_a_compressed_csv_file_is_read_as_its_text_is(ending: str, tmp_path: Path) -> None:
     content = b"id;x\n" + b'"a;b";1\n"c";2\n' * 50_000

@@ -301,6 +301,7 @@ def test_a_sheet_that_breaks_off_behind_its_header_is_an_opaque_fault(tmp_path: 
     assert why.value.__cause__ is None
 
 
+@pytest.mark.wide
 def test_spoiled_bytes_give_rows_or_words(tmp_path: Path) -> None:
     """600 spoiled workbooks and 600 with a spoiled part: a refusal, a fault or rows, and no cell in the words."""
     rows = HEAD + "".join(f'<row><c><v>8{n:07}</v></c><c t="s"><v>{n % 3}</v></c></row>' for n in range(9))

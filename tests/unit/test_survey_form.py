@@ -321,6 +321,7 @@ def test_who_does_what_the_disc_says_answers_by_the_design_s_law(design: Design)
         assert law == {answer: stated.get(answer, Fraction(0)) for answer in design.among}
 
 
+@pytest.mark.wide
 def test_the_angles_of_the_disc_are_the_chances() -> None:
     from matplotlib.patches import Wedge
 
@@ -505,6 +506,7 @@ def test_the_record_can_be_checked_again(tmp_path: Path) -> None:
     assert kept["result"]["shares"][0]["value"] == pytest.approx((1 / 3 - 1 / 4) / (1 / 2))
 
 
+@pytest.mark.wide
 def test_the_tutorial_counts_the_women_of_the_data_set() -> None:
     from statsmodels.api import datasets
 

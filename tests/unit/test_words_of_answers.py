@@ -51,6 +51,7 @@ def made() -> Release:
     return study.release([rt.test("age ~ sex"), rt.test("age"), rt.count()], epsilon=3)
 
 
+@pytest.mark.wide
 def test_the_statistic_of_a_test_has_no_interval_wherever_it_is_printed(made: Release) -> None:
     effect, statistic, p = made["test(age ~ sex)"]
     assert statistic.as_it_is

@@ -334,7 +334,7 @@ def _halved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MomentBasis, "sensitivity", lambda self, rows, groups: Fraction(rows * UNIT // 2))
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.usefixtures("_halved")
 @pytest.mark.parametrize("text", ASKED)
 def test_half_the_sensitivity_is_found(text: str) -> None:

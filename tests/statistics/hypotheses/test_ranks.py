@@ -182,6 +182,7 @@ def test_the_interval_covers_the_effect_in_the_values_which_ties_in_bins_hide(ki
     assert blind < least(100, 0.95)
 
 
+@pytest.mark.wide
 def test_bins_of_one_whole_number_hide_nothing_and_the_answer_says_what_the_others_hide() -> None:
     edges = "test(age ~ sex, kind=ranks, edges={})"
     for asked_, alone in (("0:5:1", (True,) * 4 + (False,)), ("0.5:5.5:1", (True,) * 5), ("0 2 3", (False,) * 2)):
