@@ -199,7 +199,7 @@ def test_an_expression_is_named_as_it_is_read() -> None:
         ("count by ward, ", "empty place"),
         ("count by age, cut(age, 0:120:1), cut(age, 0:120:1)", "twice"),
         ("count by age, cut(age, 0:120:1), cut(age, 0:120:0.5)", "121 x 120 x 240 = 3,484,800"),
-        ("count by age * 100", "more than 1,000"),
+        ("count by age * age", "more than 1,000"),
     ],
 )
 def test_what_cannot_stand_in_place_of_a_column_is_refused_before_the_charge(asked: str, words: str) -> None:
