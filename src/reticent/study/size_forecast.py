@@ -104,8 +104,7 @@ class SizeForecast:
         took = f"{self.seconds:.1g}" if self.seconds < 10 else f"{two_digits(round(self.seconds)):,}"
         return (
             f"The file has {told_bytes(self.size)}, roughly {two_digits(self.rows):,} rows. They take roughly "
-            f"{took} s of one processor, and {told_bytes(self.memory)} of memory and temporary "
-            "files."
+            f"{took} s of one processor, and {told_bytes(self.memory)} of memory and temporary files."
         )
 
     def late(self, timeout: float) -> str:

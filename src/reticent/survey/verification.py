@@ -125,8 +125,7 @@ def _again(one: dict[str, Any], design: DesignRecord, answers: Path) -> Iterator
         if digest != stated["sha256"]:
             yield RecordCheck("answers", False, f"{answers.name} is not the file the estimate was made from")
             return
-        rules = RULES[stated["interval"]]
-        made = [
+        made = (
             of_table(
                 design,
                 answers,
@@ -138,15 +137,15 @@ def _again(one: dict[str, Any], design: DesignRecord, answers: Path) -> Iterator
                 interval=rule,
                 level=result["level"],
             ).to_json()
-            for rule in rules
-        ]
+            for rule in RULES[stated["interval"]]
+        )
+        right = any(_same(result, json.loads(json.dumps(one))) for one in made)  # the answers are read again if need be
     except OSError:
         raise SpecError(f"{answers.name} cannot be read.") from None
     except (KeyError, TypeError, AttributeError, ReticentError):
         yield RecordCheck("estimate", False, "the estimate cannot be made again from these answers")
         return
     yield RecordCheck("answers", True, f"{answers.name} sha256 {digest}")
-    right = any(_same(result, json.loads(json.dumps(one))) for one in made)
     words = "made again from the answers: the same numbers" if right else "the answers give other numbers"
     yield RecordCheck("estimate", right, words)
 

@@ -211,8 +211,8 @@ def of_weights(weight: Weighing, schema: Schema, rows: float) -> tuple[WeightSha
     few = (least + beyond * LARGE, least**2 + beyond * 2.0 * LARGE * (least + LARGE))
     mean, name = _mean_weight(least), TYPICAL_WEIGHTS
     margins = None if schema.design is None or schema.where is not None else schema.design.margins
-    if margins is not None and least < float(margins.total) / (highest * rows) < 1.0:
-        mean, name = float(margins.total) / (highest * rows), WEIGHTS_OF_MARGINS
+    if margins is not None and least < (told := float(margins.total) / (highest * rows)) < 1.0:
+        mean, name = told, WEIGHTS_OF_MARGINS
     spread = min((mean - least) ** 2 / 2.0, (mean - least) * (1.0 - mean) / 3.0)
     return (
         WeightShape("spread evenly up to the largest", (1.0, (1.0 + least) / 2.0, (1.0 + least + least**2) / 3.0)),
