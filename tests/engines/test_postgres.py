@@ -227,6 +227,15 @@ def test_random_arithmetic_never_fails_and_is_that_of_ieee(db: Database) -> None
             assert same.all(), expression
 
 
+@pytest.mark.parametrize(("kind", "names"), [("numeric", ["12", "12.00", "12.5"]), ("citext", ["a", "A", "b"])])
+def test_cells_that_are_equal_in_the_database_are_one_person(db: Database, kind: str, names: list[str]) -> None:
+    db.run("CREATE EXTENSION IF NOT EXISTS citext")
+    url = db.table({"who": kind, "x": "integer"}, [[who, place] for place, who in enumerate(names)])
+    schema = Schema({"x": integer(0, 9)}, Person("add_remove", "who", rows=1))
+    persons, rows = open_table(url, schema).run([DistinctPersons(), Rows()], SECRET)
+    assert (persons.vectors, rows.vectors) == (((2,),), ((2,),))
+
+
 def test_every_type_of_a_column_is_read_and_no_cell_of_it_fails(db: Database) -> None:
     kinds = {
         "small": "smallint", "big": "bigint", "f": "real", "n": "numeric", "c": "char(6)", "v": "varchar(9)",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import csv
+import datetime
+import enum
 import gzip
 import io
 import os
@@ -13,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,6 +33,7 @@ from reticent.data import source as opened
 from reticent.data import spark_table
 from reticent.data.columns import MOST_COLUMNS
 from reticent.data.files import _Records, damaged
+from reticent.data.object_texts import texts_of_objects
 from reticent.data.query import DistinctPersons, Moments, PresentValues, Query, Ranks, Rows, Tally, Total
 from reticent.data.query_result import QueryResult
 from reticent.data.schema import Person, Schema, category, grid_by_width, integer, real
@@ -410,11 +414,12 @@ class Spelt(str):
 @pytest.mark.parametrize("odd", ["b", "\ud800", "", None, Spelt("one"), b"b", 2, float("nan"), np.str_("b")])
 def test_texts_all_at_once_are_those_one_by_one(odd: object) -> None:
     cells = ["a", odd, None, "ø", "a"]
-    assert opened._texts(cells).to_pylist() == [opened._cell_text(cell) for cell in cells]
+    one_by_one = [texts_of_objects([cell, None, 1]).to_pylist()[0] for cell in cells]
+    assert texts_of_objects(cells).to_pylist() == one_by_one
     if isinstance(odd, str) and type(odd) is not Spelt:
         array = np.array(["a", odd, "ø"])
-        expected = [opened._cell_text(cell) for cell in array]
-        assert opened._from_array(array, "text").to_pylist() == expected
+        expected = [texts_of_objects([cell, None, 1]).to_pylist()[0] for cell in array]
+        assert opened._from_array(array, "text", texts_of_objects).to_pylist() == expected
 
 
 def test_times_are_refused_where_text_is_wanted_and_dates_are_text() -> None:
@@ -596,6 +601,87 @@ def test_a_person_may_be_any_value(names: list[object]) -> None:
     schema = Schema({"x": integer(0, 9)}, Person("add_remove", "who", rows=1))
     rows, persons = open_table({"who": names, "x": [1, 2, 3]}, schema).run([Rows(), DistinctPersons()], KEY)
     assert (rows.vectors, persons.vectors) == (((2,),), ((2,),))
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+class Word(enum.StrEnum):
+    A = "a"
+
+    def __str__(self) -> str:
+        return "Word.A"  # as a str that is an Enum has it
+
+
+def _noon(hours: int) -> datetime.datetime:
+    return datetime.datetime(2024, 5, 1, 12 + hours, tzinfo=datetime.timezone(datetime.timedelta(hours=hours)))
+
+
+def _one_person() -> dict[str, list[object]]:
+    """Lists of cells that are equal in Python, or as NumPy or Arrow counts."""
+    import pandas as pd
+
+    day = datetime.datetime(2024, 5, 1)
+    return {
+        "twelve": [
+            *(12, 12.0, Decimal("12.00"), Decimal("1.2E+1"), "12", np.int8(12), np.float32(12), np.longdouble(12)),
+            *(Fraction(12), 12 + 0j, np.array(12.0), pa.scalar(12.0), b"12", bytearray(b"12"), np.str_("12")),
+        ],
+        "half": [0.5, Decimal("0.50"), Fraction(1, 2), "0.5", np.float16(0.5)],
+        "tenth": [0.1, Decimal("0.10"), Fraction(1, 10)],
+        "third": [Fraction(1, 3), Fraction(2, 6)],
+        "zero": [0, 0.0, -0.0, Decimal("-0.0"), "0"],
+        "long": [10**16, 1e16, Decimal("1E+16"), "10000000000000000"],
+        "one": [1, Level.LOW, 1.0],
+        "letter": ["a", Word.A, b"a", memoryview(b"a"), np.bytes_(b"a"), np.str_("a"), Spelt("a")],
+        "day": [
+            *(day, datetime.date(2024, 5, 1), pd.Timestamp(day), np.datetime64("2024-05-01"), "2024-05-01"),
+            *(np.datetime64("2024-05-01", "ns"), np.datetime64("2024-05-01T00")),
+        ],
+        "noon": [_noon(0), _noon(2), pd.Timestamp(_noon(-5)), pd.Timestamp(_noon(0)).tz_convert("Asia/Tokyo")],
+        "hour": [datetime.timedelta(hours=1), pd.Timedelta("1h"), np.timedelta64(1, "h"), np.timedelta64(3600, "s")],
+        "pair": [(12, "a"), (Decimal("12.00"), "a"), (12.0, Word.A), (np.int64(12), "a")],
+        "nobody": [
+            *(None, float("nan"), Decimal("NaN"), Decimal("sNaN"), pd.NA, pd.NaT, np.datetime64("NaT"), {1, 2}),
+            *(pa.scalar(None, pa.int64()), Decimal("1E+999999999"), {"a": 1}, "", "\ud800"),
+        ],
+    }
+
+
+@pytest.mark.parametrize("name", list(_one_person()))
+def test_cells_that_are_equal_are_one_person_whatever_their_types(name: str) -> None:
+    import pandas as pd
+
+    names = _one_person()[name]
+    found = 0 if name == "nobody" else 1
+    cells = np.empty(len(names), object)
+    for nth, cell in enumerate(names):
+        cells[nth] = cell
+    place = list(range(len(names)))
+    schema = Schema({"x": integer(0, 99)}, Person("add_remove", "who", rows=2))
+    for who in (names, cells, pd.Series(cells, dtype=object)):
+        source: object = {"who": who, "x": place}
+        persons, rows = open_table(source, schema).run([DistinctPersons(), Rows()], KEY)
+        assert (persons.vectors[0][0], rows.vectors[0][0]) == (found, 2 * found)
+
+
+def test_cells_that_differ_are_several_persons() -> None:
+    who = [2**53, 2**53 + 1, 0.1, Fraction(1, 10) + Fraction(1, 10**30), True, 1, "1.0", "01", " 1", "A", "a", "1/3"]
+    who += [datetime.datetime(2024, 5, 1, 12), _noon(0), (1, "2"), ("1", "2"), ("1, 2",), 2**0.5, 1j]
+    schema = Schema({"x": integer(0, 99)}, Person("add_remove", "who", rows=2))
+    (persons,) = open_table({"who": who, "x": list(range(len(who)))}, schema).run([DistinctPersons()], KEY)
+    assert persons.vectors == ((len(who),),)
+
+
+@pytest.mark.parametrize(
+    "array", [pa.array([1, None, 1]), pa.chunked_array([[1.0, None, 1.0]]), pa.array(["1", None, "1"])]
+)
+def test_a_dict_of_arrow_arrays_is_the_table_of_them(array: object) -> None:
+    schema = Schema({"x": integer(0, 9)}, Person("add_remove", "who", rows=2))
+    for source in ({"who": array, "x": array}, pa.table({"who": array, "x": array})):
+        persons, rows = open_table(source, schema).run([DistinctPersons(), Rows()], KEY)
+        assert (persons.vectors, rows.vectors) == (((1,),), ((2,),))
 
 
 def test_the_person_column_may_be_declared_as_a_column_too(tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ ARROW: Final = (
     ("time", "time"),
 )
 TEXT: Final = ("text", "character varying", "character", "numeric", "uuid", "enum", "name", "citext")
+ONE_TEXT: Final = {"numeric": "trim_scale({})", "citext": "lower({})"}  # of 12 and 12.00, of a and A
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +193,7 @@ class DatabaseSource:
     catalog: Catalog
     storage: Mapping[str, Storage]
     reading: Reading = field(default_factory=Reading)
+    named: frozenset[str] = frozenset()
 
     @property
     def place(self) -> str:
@@ -213,11 +215,16 @@ class DatabaseSource:
         """A statement that selects columns in their storage, under plain names."""
         types = dict(self.catalog.columns)
         cells = [
-            f"{_cell(_quoted(column), types[column], self.storage[column])} AS {_quoted(inside)}"
+            f"{_cell(self._told(column, types[column]), types[column], self.storage[column])} AS {_quoted(inside)}"
             for inside, column in columns.items()
         ]
         wanted_cells = ", ".join(cells) or "NULL::bigint AS none"
         return f"SELECT {wanted_cells} FROM {self.catalog.relation}"  # noqa: S608 - names are quoted
+
+    def _told(self, column: str, kind: str) -> str:
+        """The column; where it names persons or keys, so that cells which are equal in the database have one text."""
+        one_text = ONE_TEXT.get(kind) if column in self.named else None
+        return _quoted(column) if one_text is None else one_text.format(_quoted(column))
 
 
 def open_database(url: str, schema: Schema) -> DatabaseSource:
@@ -242,7 +249,9 @@ def open_database(url: str, schema: Schema) -> DatabaseSource:
     check_names([name for name, _ in found.columns], schema, f"{found.schema}.{found.name}")
     types = dict(found.columns)
     storage = {name: _storage(types[name], schema, name) for name in wanted(schema)}
-    return DatabaseSource(Postgres(address(url).conninfo), found, storage)
+    return DatabaseSource(
+        Postgres(address(url).conninfo), found, storage, named=frozenset(filter(schema.names_rows, storage))
+    )
 
 
 def _storage(kind: str, schema: Schema, name: str) -> Storage:

@@ -170,9 +170,11 @@ def source_of(schema: Schema, name: str) -> Schema:
     columns = {full.removeprefix(first): one for full, one in schema.columns.items() if schema.table_of(full) == name}
     texts = {full.removeprefix(first): one for full, one in schema.texts.items() if schema.table_of(full) == name}
     named = [*(theirs for _, theirs in table.keys), *(column for column, _ in links(schema, name, schema.tables))]
-    named += household_of(schema, name)
+    households = household_of(schema, name)
+    named += households
     keys = {one: Text() for one in named if one not in (*columns, *texts, table.person)}
-    return Schema(columns, Person("add_remove", table.person), table.format, texts={**keys, **texts})
+    person = Person("add_remove", table.person, household=next(iter(households), None))
+    return Schema(columns, person, table.format, texts={**keys, **texts})
 
 
 def household_of(schema: Schema, name: str) -> list[str]:

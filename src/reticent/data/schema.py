@@ -318,12 +318,16 @@ class Schema:
         """The columns that name persons and households, of whichever table."""
         return [name for name in (self.person.column, self.person.household) if name is not None]
 
+    def names_rows(self, name: str) -> bool:
+        """True of a column by which rows belong to persons, meet those of other tables, or have a key to be found."""
+        joined = any(name == ours for table in self.tables.values() for ours, _ in table.keys)
+        return name not in self.columns or joined or name in self.named
+
     def compares_texts(self, name: str) -> bool:
-        """True of a column whose cells are equal if their texts are: of persons and keys, and of declared texts."""
+        """True of a column whose cells are equal if their texts are: of one that names rows, and of a list of texts."""
         declared = self.columns.get(name)
         listed = isinstance(declared, Category) and isinstance(declared.among[0], str)
-        joined = any(name == ours for table in self.tables.values() for ours, _ in table.keys)
-        return declared is None or listed or joined or name in self.named
+        return listed or self.names_rows(name)
 
     def lifted(self, part: Guarantee) -> Guarantee:
         """The guarantee of what is promised for one step of a person, for neighbours ``Person.moved`` steps apart.

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from urllib.parse import quote
 
 from reticent.data.columns import (
@@ -26,19 +25,16 @@ from reticent.data.columns import (
     calendar_of,
     check_names,
     empty_batches,
-    is_utf8,
     moments_storage,
     normal,
     numbers,
     storage_of,
     takes_text,
-    texts,
     truths,
     unfit,
     wanted,
 )
 from reticent.data.format import (
-    PLAIN,
     check_plain_names,
     exact,
     in_database,
@@ -48,6 +44,7 @@ from reticent.data.format import (
     path_of,
     spark_name,
 )
+from reticent.data.object_texts import names_of_objects, texts_of_objects
 from reticent.data.schema import Schema
 from reticent.errors import SpecError
 
@@ -55,6 +52,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from reticent.data.engines.engine import Engine
+
+
+Spell: TypeAlias = Callable[[Sequence[object]], "pa.Array"]
 
 
 class Source(Protocol):
@@ -358,7 +358,9 @@ def open_arrays(arrays: Mapping[Any, Any], schema: Schema) -> MemorySource:
             yield from empty_batches(size)
             return
         columns = [
-            (_from_series if _is_extension(arrays[name]) else _from_array)(arrays[name], storage[name])
+            (_from_series if _is_extension(arrays[name]) else _from_array)(
+                arrays[name], storage[name], _spell(schema, name)
+            )
             for name in names
         ]
         yield pa.RecordBatch.from_arrays(columns, names=list(names))
@@ -393,7 +395,12 @@ _KINDS: Final[Mapping[str, Storage]] = {
 }
 
 
-def _from_array(column: Any, storage: Storage) -> pa.Array:
+def _spell(schema: Schema, name: str) -> Spell:
+    """The texts of objects in a column: equal ones have one text where they name persons or keys."""
+    return names_of_objects if schema.names_rows(name) else texts_of_objects
+
+
+def _from_array(column: Any, storage: Storage, spell: Spell) -> pa.Array:
     """An Arrow column from a list or an array; objects that are not all of one kind go through their text."""
     import numpy as np
     import pyarrow as pa
@@ -415,43 +422,8 @@ def _from_array(column: Any, storage: Storage) -> pa.Array:
     cells = column.tolist() if isinstance(dtype, np.dtype) and dtype.kind == "U" else list(column)
     if isinstance(dtype, np.dtype) and dtype.kind in "Mm":
         cells = [None if cell == "NaT" else cell for cell in np.asarray(column).astype(str).tolist()]
-    found = _texts(cells)
+    found = spell(cells)
     return found if storage == "text" else normal(found, storage)
-
-
-def _texts(cells: Sequence[object]) -> pa.Array:
-    """The texts of cells: all at once where they are texts, one by one where a cell is something else or has none."""
-    if set(map(type, cells)) <= {str, type(None)}:
-        with suppress(UnicodeError):
-            return texts(cells)  # type: ignore[arg-type]  # all are texts or None
-    return texts([_cell_text(cell) for cell in cells])
-
-
-def _cell_text(cell: object) -> str | None:
-    """The text of one cell, or None; equal numbers of different types have equal text.
-
-    An object may fail to have a text: an integer of more digits than Python writes, a list nested too deeply, a class
-    whose ``__str__`` raises. Whatever the reason, it is one missing cell.
-    """
-    try:
-        return _text(cell)
-    except Exception:
-        return None
-
-
-def _text(cell: object) -> str | None:
-    import numpy as np
-
-    if isinstance(cell, np.generic):
-        cell = cell.item()
-    if cell is None or type(cell).__name__ in {"NAType", "NaTType"}:
-        return None
-    if isinstance(cell, bool):
-        return "true" if cell else "false"
-    if isinstance(cell, float):
-        return PLAIN.spelled(cell)
-    text = cell.decode() if isinstance(cell, bytes) else str(cell)
-    return text if is_utf8(text) else None
 
 
 def is_pandas(source: object) -> bool:
@@ -473,7 +445,7 @@ def open_pandas(frame: Any, schema: Schema) -> MemorySource:
         if not names:
             yield from empty_batches(len(frame))
             return
-        columns = [_from_series(frame.iloc[:, position[name]], storage[name]) for name in names]
+        columns = [_from_series(frame.iloc[:, position[name]], storage[name], _spell(schema, name)) for name in names]
         yield pa.RecordBatch.from_arrays(columns, names=list(names))
 
     return MemorySource(storage, read)
@@ -496,16 +468,17 @@ def _pandas_storage(dtype: Any, schema: Schema, name: str) -> Storage:
     return "text"
 
 
-def _from_series(series: Any, storage: Storage) -> pa.Array:
+def _from_series(series: Any, storage: Storage, spell: Spell) -> pa.Array:
     import numpy as np
     import pyarrow as pa
 
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
-        return _from_array(series.to_numpy(), storage)
+        return _from_array(series.to_numpy(), storage, spell)
     if storage in ("seconds", "instants") and str(series.dtype).startswith("datetime64"):
-        return _from_array(series.to_numpy(dtype="datetime64[ns]" if storage == "instants" else None), storage)
+        moments = series.to_numpy(dtype="datetime64[ns]" if storage == "instants" else None)
+        return _from_array(moments, storage, spell)
     if storage == "text":
-        return _from_array(series.astype(object).tolist(), storage)
+        return _from_array(series.astype(object).tolist(), storage, spell)
     array = pa.array(series, from_pandas=True)
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
