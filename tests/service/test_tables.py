@@ -885,6 +885,16 @@ def test_tables_of_database_files_give_what_files_of_text_give(
     assert done.code == 0, done.err
 
 
+@pytest.mark.parametrize("main", ["visits.csv", "visits.jsonl"])
+def test_a_further_table_that_is_not_there_fails_doctor(study: Path, main: str) -> None:
+    study.write_text(FILE.replace("visits.csv", main), "utf-8")
+    (study.parent / "visits.jsonl").write_text("{}\n", "utf-8")
+    assert run("doctor", str(study)).code == 0
+    (study.parent / "patients.csv").unlink()
+    done = run("doctor", str(study))
+    assert (done.code, "There is no file patients.csv" in " ".join(done.said.split())) == (6, True)
+
+
 @KINDS
 def test_a_public_table_in_a_database_file_of_people_is_refused(study: Path, kind: str) -> None:
     """Before the first release and after it: a ledger counts for the whole of a database file."""

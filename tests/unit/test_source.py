@@ -172,9 +172,12 @@ def test_a_quote_left_open_in_the_header(tmp_path: Path) -> None:
 
 
 def test_a_column_named_twice(tmp_path: Path) -> None:
-    assert refused(file(tmp_path, "x,y,x\n1,2,3\n"), X) == "the header of t.csv names x twice. Nothing was read."
+    assert (
+        refused(file(tmp_path, "x,y,x\n1,2,3\n"), X)
+        == "the header of t.csv names x twice: rename one of the two. Nothing was read."
+    )
     twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["x", "x"])
-    assert refused(twice, X) == "the table names x twice. Nothing was read."
+    assert refused(twice, X) == "the table names x twice: rename one of the two. Nothing was read."
 
 
 def test_a_column_not_asked_for_may_be_named_twice(tmp_path: Path) -> None:

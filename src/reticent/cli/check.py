@@ -14,13 +14,11 @@ import click
 from reticent.cli import exit_codes, layout, options
 from reticent.cli.options import PublicGuess, modules_of, study_of
 from reticent.cli.parser import Verb
-from reticent.data.columns import wanted
 from reticent.data.file_kinds import kind_of
-from reticent.data.files import damaged, open_files
 from reticent.data.format import in_database, sign_words, toml_key
 from reticent.data.further_tables import check_further
 from reticent.data.schema import Integer, Real
-from reticent.data.study_file import absence, absent_columns, absent_files, warnings
+from reticent.data.study_file import absent_files, header_problems, warnings
 from reticent.errors import Refusal, SpecError
 from reticent.privacy.convert import epsilon_delta
 from reticent.privacy.explain import odds
@@ -90,23 +88,9 @@ def _header_problems(spec: Spec) -> list[str]:
     """
     if in_database(spec.source) or not glob.glob(spec.source, recursive=True):
         return []
-
+    if found := header_problems(Path(spec.source), spec):
+        return [*found]
     try:
-        if kind_of(Path(spec.source)) == "parquet":
-            if cut := damaged(Path(spec.source)):
-                return cut
-            open_files(Path(spec.source), spec.schema, spec.delimiter)
-        if missing := absent_columns(Path(spec.source), spec.schema, spec.delimiter):
-            form = spec.schema.format
-            return [
-                absence(
-                    missing,
-                    Path(spec.source),
-                    delimiter=spec.delimiter,
-                    encoding=form.encoding,
-                    declared=wanted(spec.schema),
-                )
-            ]
         check_further(spec.schema, spec.further)
     except SpecError as error:
         return list(error.problems)

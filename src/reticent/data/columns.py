@@ -109,7 +109,7 @@ def check_names(
     """
     for name in wanted(schema):
         if found.count(name) > 1:
-            raise SpecError(f"{where} names {name} twice. Nothing was read.")
+            raise SpecError(f"{where} names {name} twice: rename one of the two. Nothing was read.")
         if name not in found:
             silent = " Those that are there are not shown: they may be values."
             raise SpecError(

@@ -547,3 +547,22 @@ def absence(
     names = list(names_of(path, delimiter=delimiter, encoding=encoding))
     hint = delimiter_hint(first_line(path, encoding), delimiter)
     return said + meant_names(missing, names, declared) + hint
+
+
+def header_problems(source: Path, spec: Spec) -> tuple[str, ...]:
+    """Refusals of a release that the header or the schema of a file decides; empty where there are none.
+
+    The file is opened as a release opens it, so that no refusal of names and types is missed. No row is read.
+    """
+    from reticent.data.files import damaged, open_files
+
+    if kind_of(source) == "parquet" and (cut := damaged(source)):
+        return tuple(cut)
+    written = {"delimiter": spec.delimiter, "encoding": spec.schema.format.encoding}
+    try:
+        if missing := absent_columns(source, spec.schema, spec.delimiter):
+            return (absence(missing, source, **written, declared=wanted(spec.schema)),)
+        open_files(source, spec.schema, spec.delimiter)
+    except SpecError as refused:
+        return refused.problems
+    return ()

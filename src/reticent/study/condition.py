@@ -18,13 +18,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from reticent.data.columns import wanted
+from reticent.data.engines.engine import check_engine_settings, engine_at, refused_settings
 from reticent.data.file_kinds import kind_of
 from reticent.data.format import in_database, in_spark, spark_name
 from reticent.data.further_tables import check_further
 from reticent.data.source import engine_of, identity_of, open_source
 from reticent.data.spec import Spec
-from reticent.data.study_file import absence, absent_columns, read_spec
+from reticent.data.study_file import absent_files, header_problems, read_spec
 from reticent.database_url import is_url
 from reticent.errors import LedgerError, Refusal, SpecError
 from reticent.ledger import Ledger
@@ -59,6 +59,7 @@ def examined(study: Path) -> tuple[Diagnosis, ...]:
     found = [Diagnosis("study file", "ok", f"{study.name} can be read")]
     found += _shared(study, "study file", WRITERS, "others may change it: chmod go-w")
     found += _table(spec) if in_database(spec.source) else _source(Path(spec.source), spec)
+    found += [*_further(spec), *_engine(spec)]
     if spec.ledger is None:
         found.append(
             Diagnosis("ledger", "warning", "none is named: add [study] ledger, or the budget ends with the process")
@@ -72,7 +73,6 @@ def _table(spec: Spec) -> Iterator[Diagnosis]:
     """Findings about a table in a database, by its catalog alone."""
     from reticent.data.database import DatabaseSource
     from reticent.data.database_files import DatabaseFile
-    from reticent.data.engines.engine import check_engine_settings
 
     try:
         opened = open_source(spec.source, spec.schema)
@@ -117,32 +117,31 @@ def _source(source: Path, spec: Spec) -> Iterator[Diagnosis]:
 
 def _header(source: Path, spec: Spec) -> Iterator[Diagnosis]:
     """Findings about the names of columns: no other part of the source is read."""
-    try:
-        missing = absent_columns(source, spec.schema, spec.delimiter)
-    except Refusal as problem:
-        yield Diagnosis("header", "failed", str(problem))
+    if problems := header_problems(source, spec):
+        yield from (Diagnosis("header", "failed", problem) for problem in problems)
         return
-    if kind_of(source) == "json lines":
-        yield Diagnosis("header", "ok", "names of fields stand in the rows: they are not looked at")
-        return
-    if missing:
-        written = {"delimiter": spec.delimiter, "encoding": spec.schema.format.encoding}
-        yield Diagnosis("header", "failed", absence(missing, source, **written, declared=wanted(spec.schema)))
-        return
-    if kind_of(source) == "parquet":
-        try:
-            open_source(source, spec.schema)  # the footer of every file
-        except Refusal as problem:
-            yield Diagnosis("header", "failed", str(problem))
-            return
-    yield Diagnosis("header", "ok", "every declared column is there")
+    unnamed = kind_of(source) == "json lines"
+    told = "names of fields stand in the rows: they are not looked at" if unnamed else "every declared column is there"
+    yield Diagnosis("header", "ok", told)
+
+
+def _further(spec: Spec) -> Iterator[Diagnosis]:
+    """Findings about further tables, by their names of columns alone."""
     try:
         check_further(spec.schema, spec.further)
     except Refusal as problem:
         yield Diagnosis("tables", "failed", str(problem))
-    else:
-        if spec.further:
-            yield Diagnosis("tables", "ok", f"{', '.join(spec.further)}: every declared column is there")
+        return
+    absent = [words for words in absent_files(spec) if "[tables." in words]
+    yield from (Diagnosis("tables", "failed", words) for words in absent)
+    if spec.further and not absent:
+        yield Diagnosis("tables", "ok", f"{', '.join(spec.further)}: every declared column is there")
+
+
+def _engine(spec: Spec) -> Iterator[Diagnosis]:
+    """Limits of the engine that a release refuses."""
+    refused = refused_settings(engine_at(spec.source, spec.engine), spec.limits, spec.schema, spec.source)
+    yield from (Diagnosis("engine", "failed", words) for words in refused)
 
 
 def _ledger(place: str, spec: Spec) -> Iterator[Diagnosis]:
