@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -110,6 +111,26 @@ def test_lines_that_nobody_asked_for_stand_apart() -> None:
     assert names == ["mean(y)", "median(y)", BESIDE, "capped", "incomplete(y)"]
     assert [line.beside for line in plan.lines] == [False, False, True, True]
     assert repr(plan).count("with more rows than are kept") == 1  # by its estimand, and by no note
+
+
+def test_a_reply_that_hangs_on_the_share_that_passes_has_the_share_it_needs() -> None:
+    """P(reply) was told as .001 to 1, and no word said what to declare."""
+    study = rt.study({"y": [1.0]}, adjacency="add_remove", columns={"y": rt.real(0, 100)}, budget=10)
+    asked = ["quantile(y, 0.9) where y > 50"]
+
+    def line(share: str | None) -> list[tuple[str, ...]]:
+        return study.passing(share).plan(asked, epsilon="1/2", people=10_000).rows()
+
+    every, tenth, *_ = line(None)
+    assert (every[4], tenth[4], tenth[2]) == ("1", ".001", "no reply")
+    assert "P(reply)" not in every[5]
+    told = re.search("a reply is likely if ([0-9]+) % of the rows or more pass", every[5])
+    assert told is not None
+    enough = int(told[1])
+    assert line(f"{enough}/100")[0][4] in ("1", ".999")
+    assert line(f"{enough * 3 // 4}/100")[0][4] < ".95"
+    ((whole, *_), (few, *_)) = (study.plan(asked, epsilon="1/2", people=people).rows() for people in (10**6, 1_000))
+    assert "likely" not in whole[5] + few[5]  # a tenth is enough, or all are too few
 
 
 def test_a_filter_whose_share_is_not_told_has_its_own_line() -> None:

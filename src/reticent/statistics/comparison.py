@@ -30,7 +30,7 @@ from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.counts.total import Sum
 from reticent.statistics.error_law import ErrorLaw, combined
 from reticent.statistics.grammar import parse, spelt
-from reticent.statistics.intervals import GAPS, LEVEL, ONE_END, SPANNING, TIES
+from reticent.statistics.intervals import ALLOWED, COVERS, LEVEL, ONE_END, SPANNING
 from reticent.statistics.moments.proportion import Proportion
 from reticent.statistics.statistic import Ask, Statistic
 
@@ -543,7 +543,7 @@ def _added(
 
 def _lies_anywhere(part: ReleasedCell) -> bool:
     """Tell if the quantity of a cell may lie anywhere in its interval, whatever its value is."""
-    return any(text.endswith((TIES, ONE_END, SPANNING)) for text in part.answer.caveats)
+    return any(text.endswith((ALLOWED + COVERS, ONE_END, SPANNING)) for text in part.answer.caveats)
 
 
 def _corners(one: Answer, other: Answer) -> tuple[Outcome[Estimate], tuple[str, ...]]:
@@ -592,8 +592,9 @@ def _result(
     law: ErrorLaw | None = None,
 ) -> Answer:
     """The answer, with the caveats of its parts: what clipping or caps changed in them, they change in it."""
-    ties = GAPS if isinstance(outcome, Reply) and outcome.value.level < LEVEL else TIES
-    own = dict.fromkeys({TIES: ties}.get(t, t) for p in parts for t in p.answer.caveats if law is None or t != CLIPPED)
+    end = COVERS if isinstance(outcome, Reply) and outcome.value.level < LEVEL else ""
+    told = [t.removesuffix(end) for p in parts for t in p.answer.caveats if law is None or t != CLIPPED]
+    own = dict.fromkeys(told)
     return Answer(name, (Cell((), outcome, law),), (*own, *notes), estimand=estimand)
 
 

@@ -399,6 +399,8 @@ SMALLER: Final = 0.1  # share of the rows that one of two groups has, where they
 SMALL: Final = "one group of a tenth"
 TENTH: Final = "a group a tenth as large"
 TENTH_PASSES: Final = "if a tenth of rows pass"
+EVERY: Final = "if every row passes"
+A_TENTH: Final = "if a tenth does"
 HUNDREDTH: Final = "a group a hundredth as large"
 LARGER: Final = "a group of nine rows in ten"
 ALWAYS: Final[Replies] = ((ANY, 1.0),)
@@ -454,6 +456,42 @@ def most(replies: Replies) -> float | None:
 def hopeless(replies: Replies) -> bool:
     """Tell if no reply is likelier than a reply for every shape that is stated."""
     return bool(replies) and all(chance < LIKELY for _, chance in replies)
+
+
+def sure(replies: Replies) -> bool:
+    """Tell if a reply is near certain for every shape, so that more values would hardly help."""
+    return all(chance >= SURE for _, chance in replies)
+
+
+def least_percentage(likely: Callable[[int], bool], people: int, fewer: int) -> int:
+    """The percentage of rows from which on a reply is likely, by halving ratios: at most a sixth too many.
+
+    Parameters
+    ----------
+    likely : callable
+        Tells it of so many people; true of all of them, and false of one in ``fewer``.
+    people : int
+    fewer : int
+
+    Returns
+    -------
+    int
+        At most 100.
+    """
+    low, high = people / fewer, float(people)
+    for _ in range(4):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if likely(round(middle)) else (middle, high)
+    return math.ceil(100 * high / people)
+
+
+def without(replies: Replies, which: str) -> Replies:
+    """The probabilities of the shapes that have this part of a name, by the other parts; all where none has it."""
+    named = [(shape.split(", "), chance) for shape, chance in replies]
+    found = [
+        (", ".join(part for part in parts if part != which) or ANY, chance) for parts, chance in named if which in parts
+    ]
+    return tuple(found) or replies
 
 
 def of_part(replies: Replies, which: str) -> list[float]:

@@ -34,8 +34,9 @@ LIGHTER, HEAVIER = 1.0, 3.0  # widths, in logarithms, of what is likelier before
 STUDENT: Final = 2.42  # (1 + 1.96^2) / 2
 SERIES: Final = (1.210365, 1.440077, 1.304029)  # of the quantile .975 of Student's law over the normal one
 FEW: Final = "no reply: too few people for this ε"
-GAPS: Final = "many values are equal: the interval allows for gaps beside them"
-TIES: Final = f"{GAPS}, and covers more than 95 %"
+ALLOWED: Final = "the interval allows for gaps beside them"
+COVERS: Final = ", and covers more than 95 %"
+TIES: Final = f"many values may count as equal: {ALLOWED}{COVERS}"
 SPANNING: Final = "the interval spans most of the bounds: fewer questions, a larger ε or narrower bounds tell more"
 ONE_END: Final = "too few values for both ends at this ε: one end is the bound"
 

@@ -31,6 +31,8 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP
 from reticent.privacy.numbers import show
 from reticent.statistics.context import (
+    A_TENTH,
+    EVERY,
     HUNDREDTH,
     LARGER,
     TENTH,
@@ -40,6 +42,8 @@ from reticent.statistics.context import (
     Step,
     at_each,
     joined,
+    least_percentage,
+    sure,
 )
 from reticent.statistics.counts.incomplete_share import IncompleteStep, leaves_out
 from reticent.statistics.grammar import parse
@@ -60,6 +64,7 @@ DIGITS: Final = 6  # of an epsilon that is solved for: short enough to read
 
 MOST_DRAWS: Final = 100_000  # parts of a proof: each takes about 1.4 kB of a certificate
 FEWER: Final = 10  # a plan tells what follows where one row of so many passes a filter
+LIKELY_IF: Final = "a reply is likely if"  # to be declared by passing=…
 SMALLER_GROUPS: Final = ((TENTH, 10), (HUNDREDTH, 100))
 LEAST_SHARE: Final = Fraction(1, 10**12)  # of epsilon or rho: below it a number would not fit a float
 
@@ -183,8 +188,14 @@ class PreparedRelease:
             told = f"as if {show(passing)} of the rows {'passed the filter' if filtered else 'had a value'}"
             return replace(found, note="; ".join(text for text in (found.note, told) if text))
         fewer = view.beside.expected(nth, step.expected(max(people // FEWER, 1)))
-        replies = joined(("if every row passes", found.replies), ("if a tenth does", fewer.replies))
-        return replace(found, replies=replies, others=(*found.others, (TENTH_PASSES, *fewer.headline)))
+        replies = joined((EVERY, found.replies), (A_TENTH, fewer.replies))
+        others = (*found.others, (TENTH_PASSES, *fewer.headline))
+        if sure(found.replies) and not sure(fewer.replies):
+            share = least_percentage(lambda size: sure(step.expected(size).replies), people, FEWER)
+            found = replace(
+                found, note="; ".join(filter(None, (found.note, f"{LIKELY_IF} {share} % of the rows or more pass")))
+            )
+        return replace(found, replies=replies, others=others)
 
     def counted(self, place: int, people: int, *, passing: Fraction | None, schema: Schema) -> int:
         """The people whose rows an answer is of: a share of them where it has a filter.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import takewhile
 from typing import Final, assert_never
 
@@ -15,7 +16,19 @@ from reticent.calendar import STEPS, larger_unit
 from reticent.privacy import loss as losses
 from reticent.privacy.loss import Loss, words
 from reticent.privacy.numbers import about, rough
-from reticent.statistics.context import ALIKE, LIKELY, TENTH_PASSES, USUAL, ExpectedAccuracy, Replies, of_part, shown
+from reticent.statistics.context import (
+    A_TENTH,
+    ALIKE,
+    EVERY,
+    LIKELY,
+    TENTH_PASSES,
+    USUAL,
+    ExpectedAccuracy,
+    Replies,
+    of_part,
+    shown,
+    without,
+)
 
 HEADS: Final = ("statistic", "loss", "± noise", "± sampling*", "P(reply)*", "")
 WIDTH: Final = 80  # characters of a line of a plan that is printed
@@ -39,6 +52,7 @@ def cells_of(name: str, loss: Loss, expected: ExpectedAccuracy) -> list[tuple[st
     list of tuple of str
         A cell for each of ``HEADS``.
     """
+    every = replace(expected, replies=without(expected.replies, EVERY))
     noises, samplings = _by_part(expected)
     unit = expected.unit
     noise, sampling = expected.headline
@@ -47,15 +61,16 @@ def cells_of(name: str, loss: Loss, expected: ExpectedAccuracy) -> list[tuple[st
         _loss(loss),
         _halves(noise, noises, unit),
         _halves(sampling, samplings, unit),
-        _reply(expected),
-        _note(expected),
+        _reply(every),
+        _note(every),
     )
-    rows: list[tuple[str, ...]] = [own, *_at_rows(expected)]
+    rows: list[tuple[str, ...]] = [own, *_at_rows(every)]
     rows += [(f"  {one.name}, {one.unit}", "", half(one.noise), half(one.sampling), "", "") for one in expected.numbers]
     for shape, noise, sampling in expected.others:
-        if shape == TENTH_PASSES and noise != expected.noise:  # noise of a count is what it is
+        chances = of_part(expected.replies, A_TENTH)
+        if shape == TENTH_PASSES and (noise != expected.noise or chances):  # noise of a count is what it is
             widths = ("no reply", "–") if noise is None else (_halves(noise, [], unit), _halves(sampling, [], unit))
-            rows.append((f"  {shape}", "", *widths, "", ""))
+            rows.append((f"  {shape}", "", *widths, _span_of(chances) if chances else "", ""))
     return rows
 
 
