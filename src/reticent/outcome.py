@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 from reticent import calendar
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from _typeshed import DataclassInstance
 
 T_co = TypeVar("T_co", covariant=True)
@@ -24,6 +26,7 @@ MOST_PLACES: Final = 8
 MOST_DIGITS: Final = 17
 WORTH: Final = 6  # digits of a number with a fraction that people are shown, however narrow its interval
 SMALLEST: Final = -5  # the power of ten below which a number is written as one
+YEARS: Final = range(1000, 3000)
 LARGEST: Final = 10**15  # from here on a number is written as a power of ten
 
 
@@ -47,6 +50,8 @@ class Estimate:
         Of a date or time the seconds that one unit of ``value`` stands for, from 1970 on; 0 of other numbers.
     unit : str
         Unit of the half-widths of a date, and of a spread of dates: "days"; empty of other numbers.
+    years : bool
+        True of a number of a column of years, which is written without a mark between thousands: 1967.4.
     """
 
     value: float
@@ -57,6 +62,7 @@ class Estimate:
     level: float = 0.95
     step: int = field(default=0, kw_only=True)
     unit: str = field(default="", kw_only=True)
+    years: bool = field(default=False, kw_only=True)
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
@@ -127,10 +133,17 @@ def shown(estimate: Estimate) -> EstimateText:
     if estimate.step:
         return EstimateText(*estimate.dates, *(calendar.distance(part, estimate.step) for part in parts))
     unit = f" {estimate.unit}" if estimate.unit else ""
-    return EstimateText(
-        number(estimate.value, places) + unit,
+    first, low, high = (
+        number(estimate.value, places),
         number(estimate.low, places, ROUND_FLOOR),
-        number(estimate.high, places, ROUND_CEILING) + unit,
+        number(estimate.high, places, ROUND_CEILING),
+    )
+    if estimate.years:
+        first, low, high = (text.replace(",", "") for text in (first, low, high))
+    return EstimateText(
+        first + unit,
+        low,
+        high + unit,
         *(_half(part, places) + (unit if part > 0 else "") for part in parts),
     )
 
@@ -177,6 +190,11 @@ def number(value: float, places: int | None = None, rounding: str = ROUND_HALF_E
     near = _rounded(exact, digits - 1 - exact.adjusted(), rounding).normalize()
     power = near.adjusted()
     return f"{near:,f}" if near == 0 or SMALLEST <= power < 15 else f"{near.scaleb(-power):f}e{power:+03d}"
+
+
+def are_years(low: float | Fraction, high: float | Fraction, unit: str = "") -> bool:
+    """Tell if numbers with these public bounds are written as years are, without a mark between thousands: 1967."""
+    return YEARS.start <= low and high < YEARS.stop and unit.lower() in ("", "year", "years")
 
 
 def _rounded(exact: Decimal, places: int, rounding: str) -> Decimal:

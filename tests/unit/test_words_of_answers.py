@@ -24,6 +24,7 @@ from reticent.certificate.render.page import fragment, page
 from reticent.certificate.render.tables import sheet
 from reticent.certificate.render.workbook import workbook
 from reticent.cli import layout
+from reticent.data.schema import Integer, Real
 from reticent.ledger import Ledger
 from reticent.outcome import NO_REPLY, Estimate, Reply, shown
 from reticent.privacy.adjacency import Adjacency
@@ -344,3 +345,32 @@ def test_rows_of_groups_by_one_expression_are_named_by_their_keys_in_every_table
     lines = [line.split() for line in listing(release.certificate).split("\n")]
     assert "2024-03-01" in [line[0] for line in lines if line]
     assert any(row and row[0].strip() == "2024-03-01" for row in layout.answers(release.answers).rows)
+
+
+@pytest.mark.parametrize(
+    ("declared", "years"),
+    [
+        (rt.integer(1900, 2030), True),
+        (rt.real(1000, 2500), True),
+        (rt.integer(1900, 2030, unit="years"), True),
+        (rt.integer(1900, 2030, unit="mm"), False),
+        (rt.integer(0, 2030), False),
+        (rt.integer(1000, 5000), False),
+    ],
+)
+def test_years_have_no_mark_between_thousands(declared: Integer | Real, years: bool) -> None:
+    rows = {"x": [1960.0, 1970.0, 1980.0] * 700, "g": ["a", "b", "c"] * 700}
+    columns: dict[str, Any] = {"x": declared, "g": rt.category(["a", "b", "c"])}
+    study = rt.study(rows, adjacency="substitute", columns=columns, budget=10)
+    made = study.release(["count", "mean(x) by g", "median(x)"], epsilon=8)
+    shown = re.findall(r"\b19[5-9][0-9]|\b1,9[5-9][0-9]", str(made).partition("estimates")[0])
+    assert len(shown) >= 8
+    assert all(("," in one) is not years for one in shown)
+    assert "2,100" in str(made)
+    for name in ("count", "mean(x) by g", "median(x)"):
+        cells: Any = answer_to_json(made[name])["cells"]
+        assert [cell.get("years", False) for cell in cells] == [years and name != "count"] * len(cells)
+    read = Certificate(made.certificate.to_json())
+    marked = re.compile(r"[>(]1,9[5-9][0-9]")
+    assert (marked.search(page(read)) is None) is years
+    assert (marked.search(svg(read)) is None) is years

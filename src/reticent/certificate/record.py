@@ -335,7 +335,7 @@ def _dates(estimate: Estimate) -> dict[str, object]:
         value, low, high = estimate.dates
         dates = {"value": value, "low": low, "high": high}
         return {"dates": dates, "step": estimate.step, "unit": estimate.unit}
-    return {"unit": estimate.unit} if estimate.unit else {}
+    return {"unit": estimate.unit} if estimate.unit else {"years": True} if estimate.years else {}
 
 
 def answer_to_json(answer: Answer) -> dict[str, object]:
@@ -411,7 +411,7 @@ def _cell(found: dict[str, Any]) -> Cell:
     numbers = (found[name] for name in ("value", "low", "high", "noise", "sampling", "level"))
     error = found.get("error")
     law = None if error is None else law_from_json(error)
-    dated = {"step": int(found.get("step", 0)), "unit": str(found.get("unit", ""))}
+    dated = {"step": int(found.get("step", 0)), "unit": str(found.get("unit", "")), "years": bool(found.get("years"))}
     return Cell(label, Reply(Estimate(*(float(number) for number in numbers), **dated)), law)  # type: ignore[arg-type]
 
 

@@ -161,7 +161,7 @@ def _true(value: float | None, cell: Cell) -> str:
         return "–"
     match cell.outcome:
         case Reply(estimate):
-            return number(value, decimals(estimate))
+            return number(value, decimals(estimate)).replace("," if estimate.years else "", "")
         case NoReply():
             return number(value)
         case _:

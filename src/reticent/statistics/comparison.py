@@ -593,8 +593,7 @@ def _result(
 ) -> Answer:
     """The answer, with the caveats of its parts: what clipping or caps changed in them, they change in it."""
     end = COVERS if isinstance(outcome, Reply) and outcome.value.level < LEVEL else ""
-    told = [t.removesuffix(end) for p in parts for t in p.answer.caveats if law is None or t != CLIPPED]
-    own = dict.fromkeys(told)
+    own = dict.fromkeys(t.removesuffix(end) for p in parts for t in p.answer.caveats if law is None or t != CLIPPED)
     return Answer(name, (Cell((), outcome, law),), (*own, *notes), estimand=estimand)
 
 

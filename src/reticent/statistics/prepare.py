@@ -19,10 +19,10 @@ import attrs
 from reticent.calendar import DAY, STEPS, Calendar, DayCount
 from reticent.data.expression_tree import write
 from reticent.data.query import Per
-from reticent.data.schema import Integer, Schema
+from reticent.data.schema import Integer, Real, Schema
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.exact.rounding import round_up
-from reticent.outcome import Reply
+from reticent.outcome import Reply, are_years
 from reticent.privacy.cost import MOST_EPSILON as MOST
 from reticent.privacy.cost import Cost
 from reticent.privacy.numbers import positive, show
@@ -139,6 +139,26 @@ def calendar_told(statistic: Statistic, schema: Schema) -> Calendar | None:
     if statistic.axis not in ("values", "spread") or not statistic.columns:
         return None
     return calendar_of(statistic.columns[0], schema)
+
+
+def years_told(statistic: Statistic, schema: Schema) -> bool:
+    """True for a value, or an average of values, of a column whose declared bounds are years."""
+    column = schema.columns.get(statistic.columns[0]) if statistic.axis == "values" and statistic.columns else None
+    if not isinstance(column, Real | Integer) or column.low is None or column.high is None:
+        return False
+    dated = isinstance(column, Integer) and column.calendar is not None
+    return not dated and are_years(column.low, column.high, column.unit)
+
+
+def of_years(answer: Answer) -> Answer:
+    """The answer of a statistic of years, which are written without a mark between thousands."""
+    cells = (
+        replace(cell, outcome=Reply(replace(cell.outcome.value, years=True)))
+        if isinstance(cell.outcome, Reply)
+        else cell
+        for cell in answer.cells
+    )
+    return replace(answer, cells=tuple(cells))
 
 
 def dated(answer: Answer, statistic: Statistic, found: Calendar) -> Answer:

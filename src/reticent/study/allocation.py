@@ -47,7 +47,7 @@ from reticent.statistics.context import (
 )
 from reticent.statistics.counts.incomplete_share import IncompleteStep, leaves_out
 from reticent.statistics.grammar import parse
-from reticent.statistics.prepare import calendar_told, deltas, prepare
+from reticent.statistics.prepare import calendar_told, deltas, prepare, years_told
 from reticent.statistics.statistic import Ask
 from reticent.study.formulas import extended
 from reticent.study.incomplete_shares import NO_SHARES, ReleaseShares, beside, place_of_count
@@ -64,7 +64,6 @@ DIGITS: Final = 6  # of an epsilon that is solved for: short enough to read
 
 MOST_DRAWS: Final = 100_000  # parts of a proof: each takes about 1.4 kB of a certificate
 FEWER: Final = 10  # a plan tells what follows where one row of so many passes a filter
-LIKELY_IF: Final = "a reply is likely if"  # to be declared by passing=…
 SMALLER_GROUPS: Final = ((TENTH, 10), (HUNDREDTH, 100))
 LEAST_SHARE: Final = Fraction(1, 10**12)  # of epsilon or rho: below it a number would not fit a float
 
@@ -104,7 +103,7 @@ class PreparedRelease:
     facts give. ``asked`` are the questions of the steps. ``schema`` has the columns that they compute, if any do, and
     the cap on rows or the bounds that were chosen, or are supposed. Where a ``choice`` of them comes first,
     ``by_choice`` has the release at each candidate, and ``chosen`` is the place of the one that was drawn.
-    ``calendars`` are those that answers are told in, where they are dates. Where keys of groups are found first,
+    ``calendars`` are those of answers that are dates, ``years`` tells of years. Where keys of groups are found first,
     ``choice`` is their list, ``at_keys`` is the release at any keys, and ``chosen`` is how many were listed.
     """
 
@@ -117,6 +116,7 @@ class PreparedRelease:
     asked: tuple[Ask, ...] = ()
     filtered: tuple[View, ...] = ()
     calendars: tuple[Calendar | None, ...] = ()
+    years: tuple[bool, ...] = ()
     schema: Schema | None = None
     choice: CapChoiceStep | BoundsChoiceStep | FoundKeysStep | None = None
     by_choice: tuple[PreparedRelease, ...] = ()
@@ -189,13 +189,13 @@ class PreparedRelease:
             return replace(found, note="; ".join(text for text in (found.note, told) if text))
         fewer = view.beside.expected(nth, step.expected(max(people // FEWER, 1)))
         replies = joined((EVERY, found.replies), (A_TENTH, fewer.replies))
-        others = (*found.others, (TENTH_PASSES, *fewer.headline))
         if sure(found.replies) and not sure(fewer.replies):
             share = least_percentage(lambda size: sure(step.expected(size).replies), people, FEWER)
             found = replace(
-                found, note="; ".join(filter(None, (found.note, f"{LIKELY_IF} {share} % of the rows or more pass")))
+                found,
+                note="; ".join(filter(None, (found.note, f"a reply is likely if {share} % of the rows or more pass"))),
             )
-        return replace(found, replies=replies, others=others)
+        return replace(found, replies=replies, others=(*found.others, (TENTH_PASSES, *fewer.headline)))
 
     def counted(self, place: int, people: int, *, passing: Fraction | None, schema: Schema) -> int:
         """The people whose rows an answer is of: a share of them where it has a filter.
@@ -398,6 +398,7 @@ def settle(
         filtered=tuple(views.values()),
         schema=None if schema is declared else schema,
         calendars=tuple(calendar_told(item.statistic, schemas[item.condition]) for item in asked),
+        years=tuple(years_told(item.statistic, schemas[item.condition]) for item in asked),
     )
     within.admit(ptr.chargeable(whole).loss, epsilon_delta(whole.loss)[0])
     _refuse_twice([step.name for step in in_order])

@@ -29,7 +29,7 @@ from reticent.privacy.loss import words
 from reticent.statistics.answer import Answer
 from reticent.statistics.context import Step
 from reticent.statistics.grammar import spelt
-from reticent.statistics.prepare import dated
+from reticent.statistics.prepare import dated, of_years
 from reticent.study.allocation import PreparedRelease
 from reticent.study.comparisons import Comparisons
 
@@ -382,6 +382,7 @@ def draw(
     ]
     for place, (asked, told) in enumerate(zip(prepared.asked, prepared.calendars, strict=True)):
         drawn[place] = drawn[place] if told is None else dated(drawn[place], asked.statistic, told)
+        drawn[place] = of_years(drawn[place]) if prepared.years[place] else drawn[place]
     noted: list[str] = []
     for view, results in zip(views, read, strict=True):
         answers = [drawn[place] for place in view.places]

@@ -33,7 +33,7 @@ from reticent.certificate.render.panels import (
 )
 from reticent.certificate.render.tables import number, signed
 from reticent.certificate.render.ticks import apart, date_ticks, few, formatter
-from reticent.outcome import Estimate, NoReply, Reply
+from reticent.outcome import Estimate, NoReply, Reply, are_years
 from reticent.statistics.answer import Cell, printed
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
     from matplotlib.gridspec import SubplotSpec
+
+    from reticent.synthesis.axis import Axis
 
 DOT, NOISE, BOTH, GREY, INK, BAR = "#0b4f85", "#7db8e8", "#3f4750", "#6b7280", "#1f2328", "#cfe3f5"
 WIDTH: Final = 7.2  # inches
@@ -246,12 +248,12 @@ def _room_of(shown: Sequence[Panel]) -> float:
     return WIDTH - LETTER * (max(names, default=0) + max(numbers, default=0)) - 0.3
 
 
-def _few_ticks(axes: Axes, room: float, *, whole: bool) -> None:
+def _few_ticks(axes: Axes, room: float, *, whole: bool, years: bool) -> None:
     """Ticks along a strip, so few that their texts stand apart."""
     for most in (7, 5, 4, 3, 2):
         axes.locator_params(axis="x", nbins=most, integer=whole)
         ticks = [float(tick) for tick in axes.get_xticks()]
-        told = formatter(ticks)
+        told = formatter(ticks, years=years)
         if (LETTER * max(len(told(tick, 0)) for tick in ticks) + 0.15) * most <= room:
             break
     axes.xaxis.set_major_formatter(told)
@@ -279,7 +281,7 @@ def _same_ends(together: Sequence[tuple[Panel, Axes]], room_along: float) -> Non
                 axes.set_xticks(date_ticks(low, high, step))
                 axes.xaxis.set_major_formatter(partial(_date, step))
                 continue
-            _few_ticks(axes, room_along, whole=panel.scale.key[0] in WHOLE)
+            _few_ticks(axes, room_along, whole=panel.scale.key[0] in WHOLE, years=all(one.years for one in seen))
 
 
 def _date(step: int, tick: float, _place: object) -> str:
@@ -482,7 +484,8 @@ def _density(drawn: Figure, place: SubplotSpec, panel: Panel) -> None:
         drawing.plane(found, axes)
         axes.set_ylabel(panel.up, fontsize=8, parse_math=False)
         if not found.axes[1].step:
-            axes.yaxis.set_major_formatter(formatter([float(tick) for tick in axes.get_yticks()]))
+            years = _of_years(found.axes[1])
+            axes.yaxis.set_major_formatter(formatter([float(tick) for tick in axes.get_yticks()], years=years))
         for one in set(drawn.axes) - others:
             _small_numbers(one, panel.scale.label)
     else:
@@ -507,8 +510,13 @@ def _density(drawn: Figure, place: SubplotSpec, panel: Panel) -> None:
         one.tick_params(labelsize=8, length=3, color=GREY, labelcolor=INK)
         one.set_xlabel(panel.across, fontsize=8, labelpad=2, parse_math=False)
         if not found.axes[0].step:
-            one.xaxis.set_major_formatter(formatter([float(tick) for tick in one.get_xticks()]))
+            years = _of_years(found.axes[0])
+            one.xaxis.set_major_formatter(formatter([float(tick) for tick in one.get_xticks()], years=years))
         one.yaxis.label.set_fontsize(8)
+
+
+def _of_years(axis: Axis) -> bool:
+    return are_years(float(axis.edges[0]), float(axis.edges[-1]))
 
 
 def _small_numbers(axes: Axes, label: str) -> None:

@@ -66,10 +66,20 @@ def apart(ticks: Iterable[float], most: float) -> list[float]:
     return found
 
 
-def formatter(ticks: Sequence[float]) -> Callable[[float, float], str]:
-    """The same decimals on every tick of an axis, as few as their step allows."""
+def formatter(ticks: Sequence[float], *, years: bool = False) -> Callable[[float, float], str]:
+    """The same decimals on every tick of an axis, as few as their step allows; years have no mark between thousands.
+
+    Parameters
+    ----------
+    ticks : sequence of float
+    years : bool
+
+    Returns
+    -------
+    function
+    """
     step = abs(ticks[1] - ticks[0]) if len(ticks) > 1 else 1.0
     places = next((d for d in range(7) if abs(step * 10**d - round(step * 10**d)) < 1e-6 * step * 10**d), None)
     if places is None or max(map(abs, ticks)) >= 1e12:
         return lambda value, _: f"{value:.4g}"
-    return lambda value, _: number(value, places)
+    return lambda value, _: number(value, places).replace("," if years else "", "")

@@ -152,7 +152,7 @@ def _entries(answer: Answer, cell: Cell) -> list[Entry]:
 def _show(cells: Sequence[SheetCell], estimate: Estimate) -> None:
     """Show numbers with as many digits as the interval of an estimate is worth."""
     places = None if estimate.step else decimals(estimate)
-    shown = "#,##0" + ("." + "0" * places if places and places > 0 else "")
+    shown = ("0" if estimate.years else "#,##0") + ("." + "0" * places if places and places > 0 else "")
     for cell in cells:
         cell.number_format = shown if places is not None and places <= MOST_PLACES else "General"
 
