@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 from reticent import calendar
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from _typeshed import DataclassInstance
 
 T_co = TypeVar("T_co", covariant=True)
@@ -26,7 +24,6 @@ MOST_PLACES: Final = 8
 MOST_DIGITS: Final = 17
 WORTH: Final = 6  # digits of a number with a fraction that people are shown, however narrow its interval
 SMALLEST: Final = -5  # the power of ten below which a number is written as one
-YEARS: Final = range(1000, 3000)
 LARGEST: Final = 10**15  # from here on a number is written as a power of ten
 
 
@@ -132,18 +129,11 @@ def shown(estimate: Estimate) -> EstimateText:
     parts = (estimate.noise, estimate.sampling)
     if estimate.step:
         return EstimateText(*estimate.dates, *(calendar.distance(part, estimate.step) for part in parts))
-    unit = f" {estimate.unit}" if estimate.unit else ""
-    first, low, high = (
-        number(estimate.value, places),
-        number(estimate.low, places, ROUND_FLOOR),
-        number(estimate.high, places, ROUND_CEILING),
-    )
-    if estimate.years:
-        first, low, high = (text.replace(",", "") for text in (first, low, high))
+    unit, mark = f" {estimate.unit}" if estimate.unit else "", "" if estimate.years else ","
     return EstimateText(
-        first + unit,
-        low,
-        high + unit,
+        number(estimate.value, places).replace(",", mark) + unit,
+        number(estimate.low, places, ROUND_FLOOR).replace(",", mark),
+        number(estimate.high, places, ROUND_CEILING).replace(",", mark) + unit,
         *(_half(part, places) + (unit if part > 0 else "") for part in parts),
     )
 
@@ -182,23 +172,14 @@ def number(value: float, places: int | None = None, rounding: str = ROUND_HALF_E
     if places is None:
         places = 0 if exact == exact.to_integral_value() or abs(exact) >= 10_000 else 3 - exact.adjusted()
         if places > 0:
-            return f"{float(_rounded(exact, places, rounding)):,.4g}"
+            return f"{float(exact.quantize(Decimal(1).scaleb(-places), rounding)):,.4g}"
     if places <= MOST_PLACES and abs(exact) < LARGEST:
-        text = f"{_rounded(exact, max(places, 0), rounding):,f}"
+        text = f"{exact.quantize(Decimal(1).scaleb(-max(places, 0)), rounding):,f}"
         return text.removeprefix("-") if not text.strip("-0.,") else text
     digits = min(max(exact.adjusted() + places + 1, 1), MOST_DIGITS)
-    near = _rounded(exact, digits - 1 - exact.adjusted(), rounding).normalize()
+    near = exact.quantize(Decimal(1).scaleb(exact.adjusted() + 1 - digits), rounding).normalize()
     power = near.adjusted()
     return f"{near:,f}" if near == 0 or SMALLEST <= power < 15 else f"{near.scaleb(-power):f}e{power:+03d}"
-
-
-def are_years(low: float | Fraction, high: float | Fraction, unit: str = "") -> bool:
-    """Tell if numbers with these public bounds are written as years are, without a mark between thousands: 1967."""
-    return YEARS.start <= low and high < YEARS.stop and unit.lower() in ("", "year", "years")
-
-
-def _rounded(exact: Decimal, places: int, rounding: str) -> Decimal:
-    return exact.quantize(Decimal(1).scaleb(-places), rounding)
 
 
 def _half(width: float, places: int | None) -> str:

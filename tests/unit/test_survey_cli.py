@@ -182,7 +182,7 @@ def test_several_questions_state_what_one_person_tells_in_all(here: Path) -> Non
     assert "All answers of one respondent together: ε 2.1973," in " ".join(said.split())
     assert "Whether somebody answered twice was not checked" in " ".join(said.split())
     assert "together: ε 2.1973," in (here / "page.html").read_text("utf-8")
-    assert "together: ε 2.19722457734" in done("check", "kept.json", "--answers", "answers.csv").said
+    assert "together: ε 2.1973," in done("check", "kept.json", "--answers", "answers.csv").said
     text = (here / "kept.json").read_text("utf-8")
     (here / "kept.json").write_text(text.replace('"2.19722457734"', '"1.5"'), "utf-8")
     assert run("survey", "check", "kept.json").code == 6
@@ -302,3 +302,17 @@ def test_a_card_that_cannot_be_made_leaves_no_other_behind(here: Path) -> None:
     survey.Questionnaire((survey.two_coins("A?"), survey.mean("B?", 0, 1, epsilon=1))).save(here / "q.survey.toml")
     assert run("survey", "cards", "q.survey.toml", "-o", "card.svg").code == 5
     assert list(here.glob("card*")) == []
+
+
+def test_headers_may_be_whole_questions_and_the_check_rounds_the_epsilon_up(here: Path) -> None:
+    survey.two_coins(QUESTION).save("affair.survey.toml")
+    asked = f"In the last twelve months, {'how often, and ' * 12}where did you worry?"
+    lines = [f"{number},{'yes' if number % 2 else 'no'},{'ab'[number % 3 == 0]}" for number in range(300)]
+    (here / "answers.csv").write_text("\n".join([f'receipt,answer,"{asked}"', *lines]), "utf-8")
+    done("estimate", "--design", "affair.survey.toml", "answers.csv", "--by", asked, "--out", "r.json")
+    said = " ".join(done("check", "r.json", "--answers", "answers.csv").said.split())
+    assert "guarantee: ε 1.0987, any answer" in said
+    assert "the same numbers" in said
+    (here / "long.csv").write_text(f"answer,{'x' * 3000}\nyes,a\n", "utf-8")
+    refused = run("survey", "estimate", "--design", "affair.survey.toml", "long.csv")
+    assert "more than 2,000 characters" in " ".join(refused.said.split())

@@ -18,6 +18,7 @@ from reticent.atomic_file import replace
 from reticent.cli import exit_codes, layout, options
 from reticent.cli.parser import AT_LEAST_ONE, NUMBER, PATH, Declared, Verb, argument
 from reticent.cli.survey_design import designs_of, read_design
+from reticent.data.format import LONGEST_TITLE
 from reticent.data.source import names_of
 from reticent.errors import QuestionError, SpecError, first_of
 
@@ -306,7 +307,7 @@ def _names(answers: Path) -> tuple[str, ...]:
     refused: SpecError | None = None
     for mark in marks:
         try:
-            names = tuple(names_of(answers, delimiter=mark)) or names
+            names = tuple(names_of(answers, delimiter=mark, longest=LONGEST_TITLE)) or names
         except SpecError as problem:  # a tab is no part of a name, but may part names
             refused = refused or problem
         if len(names) > 1:

@@ -38,7 +38,7 @@ from reticent.data.columns import (
 )
 from reticent.data.csv_blocks import CsvBlocks, plain_columns
 from reticent.data.file_kinds import bare, bytes_of, kind_of, meant_file, text_of
-from reticent.data.format import PLAIN, Format
+from reticent.data.format import LONGEST_NAME, PLAIN, Format
 from reticent.data.header import check_form, delimiter_hint, delimiter_of, first_line, meant_names
 from reticent.data.schema import Schema
 from reticent.errors import SpecError
@@ -501,13 +501,15 @@ def damaged(path: Path) -> list[str]:
         return list(refused.problems)
 
 
-def header_of(path: Path, delimiter: str, encoding: str = "utf-8") -> tuple[str, ...]:
+def header_of(path: Path, delimiter: str, encoding: str = "utf-8", longest: int = LONGEST_NAME) -> tuple[str, ...]:
     """The names in the first line of a CSV file; only that line is looked at.
 
     Parameters
     ----------
     path : Path
     delimiter, encoding : str
+    longest : int
+        Characters that a name may have.
 
     Returns
     -------
@@ -528,7 +530,7 @@ def header_of(path: Path, delimiter: str, encoding: str = "utf-8") -> tuple[str,
     if after != ["end"]:
         raise SpecError(f"The header of {path.name} leaves a quote open: a name has no line end. No row was read.")
     try:
-        check_form(names, path.name, encoding)
+        check_form(names, path.name, encoding, longest)
     except SpecError as error:  # a tab between names is a control character in a name
         raise SpecError(f"{error}{delimiter_hint(line, delimiter)}") from None
     return names

@@ -27,6 +27,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -49,6 +50,7 @@ PLURALS: Final = (
     *("years", "months", "weeks", "days", "hours", "minutes", "seconds", "visits", "persons", "rows"),
     *("dollars", "euros", "pounds", "miles", "kilometres", "metres"),
 )
+YEARS: Final = range(1000, 3000)
 LONGEST_SYMBOL: Final = 8
 MOST_SYMBOLS: Final = 20
 WRITTEN: Final = ("delimiter", "encoding", "decimal", "thousands", "na", "symbols")  # options of how a file is written
@@ -253,6 +255,11 @@ class Format:
 def accented(keys: Iterable[object]) -> list[str]:
     """The keys with a letter outside ASCII, whose bytes depend on the encoding."""
     return [key for key in keys if isinstance(key, str) and not key.isascii()]
+
+
+def are_years(low: float | Fraction, high: float | Fraction) -> bool:
+    """Tell if numbers with these public bounds are written as years are, without a mark between thousands: 1967."""
+    return YEARS.start <= low and high < YEARS.stop
 
 
 def one_of(unit: str) -> str:
@@ -464,12 +471,26 @@ def section(column: str) -> str:
     return f"[columns.{toml_key(column)}]"
 
 
-def check_plain_names(names: Sequence[str], where: str) -> None:
-    """Refuse names that are longer than any name is, or hold a line end or another control character."""
-    if long := [place for place, name in enumerate(names, 1) if len(name) > LONGEST_NAME]:
+def check_plain_names(names: Sequence[str], where: str, longest: int = LONGEST_NAME) -> None:
+    """Refuse names that are longer than any name is, or hold a line end or another control character.
+
+    Parameters
+    ----------
+    names : sequence of str
+    where : str
+        Name of their place, for the message.
+    longest : int
+        Characters that a name may have.
+
+    Raises
+    ------
+    SpecError
+        The same words whichever name it is.
+    """
+    if long := [place for place, name in enumerate(names, 1) if len(name) > longest]:
         place = f", number {long[0]} of {len(names):,}" if len(names) > 1 else ""
         raise SpecError(
-            f"{where} has a name of more than {LONGEST_NAME} characters{place}. Give it a shorter one there. "
+            f"{where} has a name of more than {longest:,} characters{place}. Give it a shorter one there. "
             "No row was read."
         )
     check_one_line(names, where)

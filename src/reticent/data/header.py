@@ -19,7 +19,7 @@ from typing import Final
 
 from reticent.data.columns import MOST_COLUMNS, is_utf8
 from reticent.data.file_kinds import DAMAGED, text_of
-from reticent.data.format import check_plain_names, nearest, usual_name
+from reticent.data.format import LONGEST_NAME, check_plain_names, nearest, usual_name
 from reticent.errors import SpecError, first_of
 
 LONGEST_HEADER: Final = 1 << 20  # characters
@@ -48,7 +48,7 @@ DATA: Final = re.compile(
 )
 
 
-def check_form(names: Sequence[str], where: str, encoding: str) -> None:
+def check_form(names: Sequence[str], where: str, encoding: str, longest: int = LONGEST_NAME) -> None:
     """Refuse a header line that no table has, in words that repeat nothing of it.
 
     Parameters
@@ -58,6 +58,8 @@ def check_form(names: Sequence[str], where: str, encoding: str) -> None:
     where : str
         Name of the file, for the message.
     encoding : str
+    longest : int
+        Characters that a name may have.
 
     Raises
     ------
@@ -81,7 +83,7 @@ def check_form(names: Sequence[str], where: str, encoding: str) -> None:
             f"The header of {where} is not {spelt} text. Most likely it is windows-1252, or UTF-8: "
             '[study] encoding = "windows-1252", init --encoding windows-1252. No row was read.'
         )
-    check_plain_names(names, f"The header of {where}")
+    check_plain_names(names, f"The header of {where}", longest)
 
 
 def check_header(names: Sequence[str], where: str) -> None:

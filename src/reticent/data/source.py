@@ -35,6 +35,7 @@ from reticent.data.columns import (
     wanted,
 )
 from reticent.data.format import (
+    LONGEST_NAME,
     check_plain_names,
     exact,
     in_database,
@@ -204,7 +205,14 @@ def engine_of(source: object) -> Engine:
     return DUCKDB
 
 
-def names_of(path: str | Path, *, delimiter: str = ",", encoding: str = "utf-8", sheet: str = "") -> dict[str, str]:
+def names_of(
+    path: str | Path,
+    *,
+    delimiter: str = ",",
+    encoding: str = "utf-8",
+    sheet: str = "",
+    longest: int = LONGEST_NAME,
+) -> dict[str, str]:
     """Names and, for Parquet, types: what ``init`` may look at. ``""`` where the file states no type.
 
     Parameters
@@ -214,12 +222,14 @@ def names_of(path: str | Path, *, delimiter: str = ",", encoding: str = "utf-8",
         Of a CSV file.
     sheet : str
         Sheet of a workbook; empty for the only one.
+    longest : int
+        Characters that a name of a file of text or of Parquet may have.
 
     Returns
     -------
     dict of name to type
     """
-    return dict(fields_of(path, delimiter=delimiter, encoding=encoding, sheet=sheet))
+    return dict(fields_of(path, delimiter=delimiter, encoding=encoding, sheet=sheet, longest=longest))
 
 
 def _fields_in_database(place: str) -> list[tuple[str, str]]:
@@ -237,7 +247,12 @@ def _fields_in_database(place: str) -> list[tuple[str, str]]:
 
 
 def fields_of(
-    path: str | Path, *, delimiter: str = ",", encoding: str = "utf-8", sheet: str = ""
+    path: str | Path,
+    *,
+    delimiter: str = ",",
+    encoding: str = "utf-8",
+    sheet: str = "",
+    longest: int = LONGEST_NAME,
 ) -> list[tuple[str, str]]:
     """Names with types as ``names_of`` has them, a name that is there twice included; none for JSON lines.
 
@@ -249,6 +264,8 @@ def fields_of(
         Of a CSV file.
     sheet : str
         Sheet of a workbook; empty for the only one.
+    longest : int
+        Characters that a name of a file of text or of Parquet may have.
 
     Returns
     -------
@@ -273,7 +290,7 @@ def fields_of(
         files = parquet_files(path)
         held = parquet_schema(files[0])
         fields = with_folders(held, folder_columns(path, files[0]))
-        check_plain_names(fields.names, f"The schema of {path.name}")
+        check_plain_names(fields.names, f"The schema of {path.name}", longest)
         kinds = folder_types(path, files)
         return [(field.name, str(field.type) if field.name in held.names else kinds[field.name]) for field in fields]
     check_file(path)
@@ -287,7 +304,7 @@ def fields_of(
         from reticent.data.spreadsheet import spreadsheet_header
 
         return [(name, "") for name in spreadsheet_header(path, sheet)]
-    return [(name, "") for name in header_of(path, delimiter, encoding)]
+    return [(name, "") for name in header_of(path, delimiter, encoding, longest)]
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -18,11 +18,12 @@ import attrs
 
 from reticent.calendar import DAY, STEPS, Calendar, DayCount
 from reticent.data.expression_tree import write
+from reticent.data.format import are_years
 from reticent.data.query import Per
 from reticent.data.schema import Integer, Real, Schema
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.exact.rounding import round_up
-from reticent.outcome import Reply, are_years
+from reticent.outcome import Reply
 from reticent.privacy.cost import MOST_EPSILON as MOST
 from reticent.privacy.cost import Cost
 from reticent.privacy.numbers import positive, show
@@ -147,7 +148,7 @@ def years_told(statistic: Statistic, schema: Schema) -> bool:
     if not isinstance(column, Real | Integer) or column.low is None or column.high is None:
         return False
     dated = isinstance(column, Integer) and column.calendar is not None
-    return not dated and are_years(column.low, column.high, column.unit)
+    return not dated and column.unit.lower() in ("", "year", "years") and are_years(column.low, column.high)
 
 
 def of_years(answer: Answer) -> Answer:

@@ -23,7 +23,7 @@ from reticent.survey.description import say
 from reticent.survey.design_record import DesignRecord
 from reticent.survey.estimate import Rule, of_table
 from reticent.survey.methods import rebuilt
-from reticent.survey.report import FORMAT, VERSION
+from reticent.survey.report import FORMAT, VERSION, promise
 
 LARGEST: Final = 1 << 28
 RULES: Final[dict[str, tuple[Rule, ...]]] = {"wilson": ("wilson", "former"), "exact": ("exact",)}  # by the one asked
@@ -114,7 +114,7 @@ def _proof(one: dict[str, Any], design: DesignRecord, name: str) -> RecordCheck:
     if not own or not said:
         return RecordCheck(name, False, "the guarantee is not that of the design")
     who = "all answers of one respondent together: " if name == "together" else ""
-    return RecordCheck(name, True, f"{who}{sentence(loss, tree.adjacency)} Derived again.")
+    return RecordCheck(name, True, f"{who}{promise(tree)} Derived again.")
 
 
 def _again(one: dict[str, Any], design: DesignRecord, answers: Path) -> Iterator[RecordCheck]:

@@ -33,7 +33,8 @@ from reticent.certificate.render.panels import (
 )
 from reticent.certificate.render.tables import number, signed
 from reticent.certificate.render.ticks import apart, date_ticks, few, formatter
-from reticent.outcome import Estimate, NoReply, Reply, are_years
+from reticent.data.format import are_years
+from reticent.outcome import Estimate, NoReply, Reply
 from reticent.statistics.answer import Cell, printed
 
 if TYPE_CHECKING:
