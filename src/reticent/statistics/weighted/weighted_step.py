@@ -40,7 +40,7 @@ from reticent.statistics.context import (
     summed,
 )
 from reticent.statistics.error_law import ErrorLaw, SampledVariance, combined
-from reticent.statistics.intervals import FEW, UNSURE, spread, too_few, within_bounds
+from reticent.statistics.intervals import FEW, UNSURE, estimated_factor, spread, too_few, within_bounds
 from reticent.statistics.quantiles.shapes import WeightShape, of_weights
 from reticent.statistics.weighted.soft_weights import Form, WeightDesign
 
@@ -215,7 +215,7 @@ class WeightedStep:
         return ErrorLaw(
             self.middle + self.half * ratio,
             tuple(abs(factor * scale) for scale in scales if scale),
-            sampling=None if squares is None else squares.times(self._times * factor * factor),
+            sampling=None if squares is None else squares.times(self._times(_equal(sums)) * factor * factor),
         )
 
     def _declines(self, sums: Sums) -> bool:
@@ -238,13 +238,12 @@ class WeightedStep:
         return ErrorLaw(
             self.highest * value,
             tuple(abs(self.highest * scale) for scale in scales if scale),
-            sampling=None if squares is None else squares.times(self._times * self.highest**2),
+            sampling=None if squares is None else squares.times(self._times(sums[0, 0]) * self.highest**2),
         )
 
-    @property
-    def _times(self) -> float:
-        """Factor of the sampling variance: rows of one person are taken as equal, and the design."""
-        return self.alike * float(self.sample.factor)
+    def _times(self, size: float) -> float:
+        """Factor of the sampling variance: rows of one person are taken as equal, the design, and Student's law."""
+        return self.alike * float(self.sample.factor) * estimated_factor(size / self.alike)
 
     def _own(self, own: dict[int, float]) -> dict[int, float] | None:
         """The square of a polynomial of y by powers that there are; None where squares were not bought.
@@ -352,6 +351,12 @@ class WeightedStep:
         """The sums of so many rows with weights of a shape that tell nothing of the values."""
         powers = (1.0, values.mean, values.square)
         return {(a, j): size * weights.powers[a] * powers[j] for a in range(PARTS) for j in range(self.design.width)}
+
+
+def _equal(sums: Sums) -> float:
+    """Number of rows with equal weights whose mean is as sure: Kish's, of the rows at most."""
+    rows, weights, squares = sums[0, 0], sums[1, 0], sums[2, 0]
+    return rows if squares * rows <= weights * weights else weights * weights / squares
 
 
 def _plain(law: ErrorLaw) -> Reply[Estimate]:
