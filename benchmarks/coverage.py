@@ -27,15 +27,17 @@ from reticent.data.schema import Column, Person, category  # noqa: E402
 from reticent.entropy import Replayed  # noqa: E402
 from reticent.errors import QuestionError  # noqa: E402
 from reticent.outcome import Reply  # noqa: E402
+from reticent.privacy.adjacency import Kind  # noqa: E402
 from reticent.statistics.context import Setting, Step  # noqa: E402
 from reticent.statistics.grammar import parse  # noqa: E402
 from reticent.statistics.prepare import prepare  # noqa: E402
 from tests.support.stat_fake import Fake, answered, schema_of  # noqa: E402
 from tests.support.stat_laws import LAWS, Law  # noqa: E402
 
-KINDS = ("add_remove", "substitute")
+KINDS: tuple[Kind, ...] = ("add_remove", "substitute")
 EPSILONS = ("0.1", "1")
 SIZES = (1_000, 10_000)
+SECTION = "## Releases that choose, weigh or search"  # of the page, by coverage_releases.py
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,9 @@ def main() -> None:
             rows.append(row)
             print(line(row), flush=True)
     if given.write:
-        (ROOT / "docs" / "reference" / "coverage.md").write_text(page(rows, given.runs), "utf-8")
+        path = ROOT / "docs" / "reference" / "coverage.md"
+        _, mark, releases = path.read_text("utf-8").partition(SECTION)
+        path.write_text(f"{page(rows, given.runs)}\n{mark}{releases}" if mark else page(rows, given.runs), "utf-8")
 
 
 def _work(item: tuple[str, str, str, str, str, int, int]) -> Row:

@@ -175,7 +175,7 @@ def test_a_release_says_the_bounds_and_what_they_cut(kind: Kind) -> None:
     cut = found[f"proportion(x < 0 or x > {chosen['high']}, value=true)"]
     assert cut.low <= 0.01
     (note,) = (note for note in found.caveats if "chosen privately among 91 bounds" in note)
-    assert note.endswith("intervals are of values moved into them, and tell nothing of what was cut")
+    assert note.endswith("Intervals are of values moved into them, and tell nothing of what was cut")
     assert found["mean(x)"].value == pytest.approx(40.0, abs=3.0)
     assert held.ledger.left() == PureDP(Fraction(48))
     assert all(one.ok for one in found.certificate.verify(allow_unsigned=True).checks if one.looked)

@@ -91,8 +91,8 @@ class BoundsChoiceStep:
         """The note of a release at the rung drawn."""
         return (
             f"the {self.candidates[place]} of {self.column} were chosen privately among {self.ladder.words}, for "
-            f"{self.ladder.share} of the loss; a later release may keep them at no charge; "
-            "answers and intervals are of values moved into them, and tell nothing of what was cut"
+            f"{self.ladder.share} of the loss; a later release may keep them at no charge. "
+            "Intervals are of values moved into them, and tell nothing of what was cut"
         )
 
     def to_json(self, place: int) -> dict[str, object]:

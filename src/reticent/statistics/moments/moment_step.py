@@ -62,6 +62,7 @@ from reticent.statistics.intervals import (
     too_few,
     within_bounds,
 )
+from reticent.statistics.quantiles.shapes import AMOUNT_PART, AMOUNTS, is_amount
 
 if TYPE_CHECKING:
     from reticent.data.query_result import QueryResult
@@ -450,6 +451,9 @@ class MomentStep:
         if too_few(size, drawn):
             return ExpectedAccuracy(None, None, FEW, replies)
         typical, part, shapes = (OFF_MIDDLE, 8, SHAPES) if self.shape == "mean" else (TYPICAL_SPREAD, 10, OF_SPREADS)
+        low, high = (end * self.grid.unit for end in (self.grid.lowest, self.grid.highest))
+        if is_amount(self.query.column, low, high, self.setting):
+            typical, part, shapes = AMOUNTS.name, AMOUNT_PART, (*shapes, AMOUNTS)
         more = f"; {FAR_BOUNDS}" if self.shape == "sd" else ""
         usual, *others = ((shape.name, *self._widths(shape, size)) for shape in shapes)
         note = f"for a standard deviation of 1/{part} of the range{'' if groups == 1 else EQUAL_GROUPS}{more}"

@@ -57,7 +57,9 @@ def _expected(draws: QuantileDraws, people: int) -> ExpectedAccuracy:
     noise, sampling = _widths(draws, size, squares, None, tied=tied)
     if told:  # other columns are of rows with typical weights
         size, squares = weights[1].powers[1] * rows, weights[1].squares
-    note = "for a standard deviation of 1/8 of the range" if bounded else shapes.unit_words(spread=draws.spread)
+    often = _typical(draws)
+    part = shapes.AMOUNT_PART if often is shapes.AMOUNT else 8
+    note = f"for a standard deviation of 1/{part} of the range" if bounded else shapes.unit_words(spread=draws.spread)
     note += f", weights {weights[1].words}" if told else ""
     heaped = draws.pricing.size is not None and dict(both)[HEAPED] >= LIKELY
     mechanism, crowd = draws.pricing.size, draws.pricing.crowd / draws.unit
@@ -75,9 +77,9 @@ def _expected(draws: QuantileDraws, people: int) -> ExpectedAccuracy:
     ]
     if bounded and not alike:
         widths = {name: width for name, width, _ in others}
-        note += shapes.more_words(widths.get(HEAPED), widths.get(shapes.TYPICAL.name))
+        note += shapes.more_words(widths.get(HEAPED), widths.get(often.name))
     unit = "" if bounded else shapes.unit_of(spread=draws.spread)
-    typical = shapes.TYPICAL.name if bounded else HEAPED if alike else ""
+    typical = often.name if bounded else HEAPED if alike else ""
     found = ExpectedAccuracy(
         noise, sampling, note, (*replies, *told), (*others, *of_weights), unit=unit, typical=typical
     )
@@ -109,6 +111,13 @@ def _width(draws: QuantileDraws) -> float:
     return max(float(high - low), float(draws.cells.step or 0))
 
 
+def _typical(draws: QuantileDraws) -> ColumnShape:
+    """The shape that columns with these bounds come nearest to."""
+    ends = draws.cells.value(draws.cells.lowest), draws.cells.edges(draws.cells.highest)[1]
+    amount = not draws.cells.free and shapes.is_amount(draws.query.column, *ends, draws.setting)
+    return shapes.AMOUNT if amount else shapes.TYPICAL
+
+
 def _weights(draws: QuantileDraws, rows: float) -> tuple[WeightShape, ...]:
     """Public shapes of weights: the usual, and the typical one first; rows without weights have weight 1."""
     weight = draws.query.weight
@@ -120,17 +129,19 @@ def _other_columns(
 ) -> tuple[tuple[str, float, float], ...]:
     """Half-widths for the other public shapes of a column between bounds, and for heaped values."""
     found = []
+    typical = _typical(draws)
     if heaped and not tied:
-        heap = None if draws.cells.free else shapes.TYPICAL
+        heap = None if draws.cells.free else typical
         found.append((HEAPED, *_widths(draws, size, squares, heap, tied=True)))
     if draws.cells.free:
         each = shapes.of_free(heaped=heaped)
         return (*found, *((name, *_widths(draws, size, squares, one, tied=ties)) for name, one, ties in each))
-    typical = shapes.TYPICAL
     found.append((typical.name, *_widths(draws, size, squares, typical, tied=alike or _ties_of(draws, typical, size))))
     step = 0.0 if draws.cells.step is None else float(draws.cells.step) / _width(draws)
     values = min(shapes.ROUNDED, round(1.0 / step) + 1) if step else shapes.ROUNDED
-    for shape in (*shapes.OTHERS, shapes.rounded(float(draws.levels[0]), values)):
+    for shape in (shapes.TYPICAL, *shapes.OTHERS, shapes.rounded(float(draws.levels[0]), values)):
+        if shape is typical:
+            continue
         ties = _ties_of(draws, shape, size)
         if heaped or not ties:
             found.append((shape.name, *_widths(draws, size, squares, shape, tied=ties)))

@@ -36,12 +36,29 @@ from reticent.privacy.numbers import positive, show, to_digits
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.column_step import GroupResult, PlannedStep
-from reticent.statistics.context import OFF_MIDDLE, ExpectedAccuracy, Replies, Setting, of_any, passing
+from reticent.statistics.context import (
+    OFF_MIDDLE,
+    ExpectedAccuracy,
+    Replies,
+    Setting,
+    of_any,
+    passing,
+)
 from reticent.statistics.intervals import FEW, NONE, half_width, normal_half_width, student_stretch, too_few
 from reticent.statistics.moments.log_mean import LogStatistic
 from reticent.statistics.moments.moment_step import UNIT, MomentStep
 from reticent.statistics.prepare import estimand
-from reticent.statistics.quantiles.shapes import AT_A_BOUND, NORMAL, OTHERS, PLACES, TYPICAL, ColumnShape
+from reticent.statistics.quantiles.shapes import (
+    AMOUNT,
+    AMOUNT_PART,
+    AT_A_BOUND,
+    NORMAL,
+    OTHERS,
+    PLACES,
+    TYPICAL,
+    ColumnShape,
+    is_amount,
+)
 from reticent.statistics.shares import percent
 from reticent.statistics.unbounded.clipped_mean import moments_of, powers
 from reticent.statistics.unbounded.column_counts import ColumnTerms
@@ -160,6 +177,7 @@ class LogPlan:
     made: LogMoments
     back: bool
     positive: bool = False  # by the declared bounds
+    amount: bool = False  # by the same
 
     @property
     def guarantee(self) -> Guarantee:
@@ -185,9 +203,11 @@ class LogPlan:
             usual_place = max(0.0, math.log(float(made.ends[0])) + 2.0)  # whole numbers are 1 or more
             noise, sampling = (width / self._size(usual_place) for width in self._widths(usual_place, 1.0, n))
             return ExpectedAccuracy(noise, sampling, note, replies, unit="of it" if self.back else "")
-        usual, *others = ((shape.name, *self._widths(*self._logarithms(shape), n)) for shape in SHAPES)
-        note = "for a standard deviation of 1/8 of the range"
-        return ExpectedAccuracy(*usual[1:], note, replies, tuple(others), typical=OFF_MIDDLE)
+        shapes = (*SHAPES, AMOUNT) if self.amount else SHAPES
+        usual, *others = ((shape.name, *self._widths(*self._logarithms(shape), n)) for shape in shapes)
+        note = f"for a standard deviation of 1/{AMOUNT_PART if self.amount else 8} of the range"
+        typical = AMOUNT.name if self.amount else OFF_MIDDLE
+        return ExpectedAccuracy(*usual[1:], note, replies, tuple(others), typical=typical)
 
     def _logarithms(self, shape: ColumnShape) -> tuple[float, float]:
         """Mean and standard deviation of the logarithms of values of a shape between the ends."""
@@ -262,7 +282,8 @@ def log_mean(asked: LogStatistic, setting: Setting, epsilon: Fraction, *, geomet
         )
     declared = setting.schema.column(asked.column)
     positive = not isinstance(declared, Category) and declared.low is not None and declared.low > 0
-    plan, rows = LogPlan(made, geometric, positive), kept_rows(setting.schema.person, setting.per)
+    amount = is_amount(asked.column, *ends, setting)
+    plan, rows = LogPlan(made, geometric, positive, amount), kept_rows(setting.schema.person, setting.per)
     if setting.units is not None and plan.expected(setting.units * rows).noise is None:
         raise QuestionError(
             f"{asked.name} gives no reply for {setting.units * rows:,} values at this \u03b5: a larger one, or more "

@@ -41,7 +41,7 @@ from reticent.statistics.context import (
 )
 from reticent.statistics.error_law import ErrorLaw, SampledVariance, combined
 from reticent.statistics.intervals import FEW, UNSURE, estimated_factor, spread, too_few, within_bounds
-from reticent.statistics.quantiles.shapes import WeightShape, of_weights
+from reticent.statistics.quantiles.shapes import AMOUNT_PART, AMOUNTS, WeightShape, is_amount, of_weights
 from reticent.statistics.weighted.soft_weights import Form, WeightDesign
 
 if TYPE_CHECKING:
@@ -337,8 +337,12 @@ class WeightedStep:
         if self.design.is_counted:
             each = ((f"a share of {share}", share, f"a share of {share}, ") for share in (0.5, COMMON, RARE))
             return tuple(ValueShape(name, 2.0 * share - 1.0, 1.0, words) for name, share, words in each)
-        words = "for a standard deviation of 1/8 of the range, "
-        return tuple(ValueShape(one.name, one.mean, one.mean**2 + one.deviation**2, words) for one in SHAPES)
+        ends = self.middle - self.half, self.middle + self.half
+        columns = [query.column for query in self.queries if isinstance(query, WeightedMoments) and query.column]
+        amount = any(is_amount(name, *ends, self.setting) for name in columns)
+        words = f"for a standard deviation of 1/{AMOUNT_PART if amount else 8} of the range, "
+        shapes = (SHAPES[0], AMOUNTS, *SHAPES[1:]) if amount else SHAPES
+        return tuple(ValueShape(one.name, one.mean, one.mean**2 + one.deviation**2, words) for one in shapes)
 
     def _supposed_law(self, people: float, values: ValueShape, weights: WeightShape) -> ErrorLaw | None:
         """The law of the answer for so many rows of these shapes; None for no reply."""
