@@ -23,11 +23,13 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType, FunctionType
-from typing import Final, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_MARKS: Final = ("__array__", "__dataframe__", "__arrow_c_stream__", "__arrow_c_array__")  # of what holds rows
+_OF_ROWS: Final = "self", "rows", "X", "y"  # parameters that take them; y where X is one
 NAMED: Final = 12  # names that a message lists
 TOLD: Final = ("charged", "spent", "Nothing was read", "No row was read")  # words that say already what was charged
 
@@ -137,19 +139,68 @@ def door(call: Callable[P, T], word: Wording | None = None) -> Callable[P, T]:
         except ReticentError as told:
             if word is not None:
                 word(given[0] if given else None, told)
+            _quote_no_rows(told, [*given, *named.values()])
             raise told.with_traceback(None) from told.__cause__
-        except TypeError:
-            if words := _misfit(call, given, named):
+        except (TypeError, ValueError, AttributeError) as problem:
+            if isinstance(problem, TypeError) and (words := _misfit(call, given, named)):
                 raise TypeError(words) from None
+            if words := _misplaced(call, given, named):
+                raise PublicParameterError(words) from None
             raise
 
     return opened
 
 
+def _quote_no_rows(told: ReticentError, given: Iterable[object]) -> None:
+    """Replace what a message quotes of an argument that can hold rows by the argument's type.
+
+    Rows reach a message where a column itself stands for its name. Every door does this, whoever wrote the message.
+    """
+    one: Any
+    for one in given:
+        held = isinstance(one, list | tuple | set | frozenset | dict)
+        if not (held and one) and not _is_marked(one):
+            continue
+        if isinstance(one, dict) or (hasattr(one, "columns") and hasattr(one, "items")):
+            _quote_no_rows(told, [part for _, part in one.items()])
+        elif held:
+            _quote_no_rows(told, one)
+        if held and not any(str(next(iter(one))) in str(words) for words in told.args):
+            continue  # nothing of it is quoted: its text may be long
+        kind = kind_of(one)
+        for text in (repr(one), str(one)):
+            for quoted in (f"'{text}'", text, f"{text[:60]!r}", text[:60]):
+                told.args = tuple(str(words).replace(quoted, kind) for words in told.args)
+                if isinstance(told, SpecError):
+                    told.problems = tuple(problem.replace(quoted, kind) for problem in told.problems)
+
+
+def _is_marked(given: object) -> bool:
+    """Tell if an argument is an array, a column or a table of a library."""
+    return not isinstance(given, type) and any(hasattr(given, mark) for mark in _MARKS)
+
+
+def kind_of(given: object) -> str:
+    """The type of an argument, with its article: ``a Series``, ``an ndarray``."""
+    name = type(given).__name__
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
+def _misplaced(call: Callable[..., object], given: tuple[object, ...], named: dict[str, object]) -> str:
+    """Words for a column or a table that stands where a public value is wanted; empty where none does."""
+    import inspect
+
+    takes = inspect.signature(call).bind_partial(*given, **named).arguments
+    for name, one in takes.items():
+        if _is_marked(one) and (name not in _OF_ROWS or (name == "y" and "X" not in takes)):
+            return f"{name} is public, and got {kind_of(one)}. Rows stand in the study alone: name columns by text."
+    return ""
+
+
 def doors(of: type, word: Wording | None = None) -> None:
-    """Make every public method that a class defines a ``door``."""
+    """Make every public method that a class defines a ``door``, brackets among them."""
     for name, found in list(vars(of).items()):
-        if isinstance(found, FunctionType) and not name.startswith("_"):
+        if isinstance(found, FunctionType) and (name == "__getitem__" or not name.startswith("_")):
             setattr(of, name, door(found, word))
 
 

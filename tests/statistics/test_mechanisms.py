@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -39,8 +40,10 @@ LOOSE = {  # of the loss stated, what two inputs can show
 }
 
 
-def drawn(specimen: Specimen[Any, Any], key: str) -> Counter[object]:
-    stream = Replayed(key)
+@cache
+def drawn(name: str) -> Counter[object]:
+    """Draws of one specimen, the same for the test of its law and for its mutants."""
+    specimen, stream = SPECIMENS[NAMES.index(name)], Replayed(name)
     return Counter(specimen.mechanism.sample(specimen.here, stream) for _ in range(DRAWS))
 
 
@@ -61,7 +64,7 @@ def p_value(found: Counter[object], mass: Callable[[object], float]) -> float:
 @pytest.mark.wide
 @pytest.mark.parametrize("specimen", SPECIMENS, ids=NAMES)
 def test_it_draws_the_law_it_states(specimen: Specimen[Any, Any]) -> None:
-    assert p_value(drawn(specimen, specimen.name), lambda out: specimen.mass(specimen.here, out)) > LEVEL
+    assert p_value(drawn(specimen.name), lambda out: specimen.mass(specimen.here, out)) > LEVEL
 
 
 def _tempered(specimen: Specimen[Any, Any], found: Counter[object], power: float) -> Callable[[object], float]:
@@ -74,7 +77,7 @@ def _tempered(specimen: Specimen[Any, Any], found: Counter[object], power: float
 @pytest.mark.parametrize("power", [1.25, 0.8], ids=["too little noise", "too much noise"])
 @pytest.mark.parametrize("specimen", SPECIMENS, ids=NAMES)
 def test_a_law_off_by_a_quarter_is_rejected(specimen: Specimen[Any, Any], power: float) -> None:
-    found = drawn(specimen, specimen.name)
+    found = drawn(specimen.name)
     assert p_value(found, _tempered(specimen, found, power)) < LEVEL
 
 

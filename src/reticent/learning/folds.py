@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from reticent.entropy import Entropy
-from reticent.errors import PublicParameterError, QuestionError
+from reticent.errors import PublicParameterError, QuestionError, door
 from reticent.learning.fit.array_check import labels
 from reticent.learning.fit.handles import OURS, Handle, PublicRows
 from reticent.learning.fit.held_arrays import targets
@@ -115,6 +115,7 @@ class Folds:
         return f"folds({self.count})"
 
 
+@door
 def folds(count: int = 5) -> Folds:
     """So many folds, dealt out by one coin for each person, anew for every use: ``cv=folds(5)``."""
     if count == 1:

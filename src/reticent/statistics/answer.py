@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeAlias
 
 from reticent.data.format import plain
 from reticent.data.schema import Key
-from reticent.errors import NoReplyError, QuestionError, first_of
+from reticent.errors import NoReplyError, QuestionError, door, first_of
 from reticent.outcome import Estimate, NoReply, Outcome, Reply, restore, shown
 
 if TYPE_CHECKING:
@@ -95,6 +95,29 @@ class Cell:
         return ": ".join(filter(None, (label_words(self), on_a_line(self))))
 
     @property
+    def estimate(self) -> Estimate:
+        """The estimate of the cell.
+
+        Raises
+        ------
+        NoReplyError
+            Where it is no reply.
+        """
+        return estimate_of(self.outcome, self.where or "This cell", "cell")
+
+    @property
+    def value(self) -> float:
+        return self.estimate.value
+
+    @property
+    def low(self) -> float:
+        return self.estimate.low
+
+    @property
+    def high(self) -> float:
+        return self.estimate.high
+
+    @property
     def as_it_is(self) -> bool:
         """True if it has no interval: the statistic of a test, its p-value, a coefficient that was bought without."""
         bare = any(column == NO_INTERVAL for column, _ in self.label)
@@ -118,6 +141,35 @@ class Cell:
         keys = [str(key) for _, key in self.label]
         named = [str(key) if column == "test" else f"{column} {key}" for column, key in self.label]
         return ", ".join(keys), SEPARATOR.join(keys), SEPARATOR.join(named), self.where, label_words(self)
+
+
+def estimate_of(outcome: Outcome[Estimate], name: str, of: str) -> Estimate:
+    """The estimate of a reply.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    name : str
+        Name that a refusal says.
+    of : str
+        Noun of what has the outcome.
+
+    Returns
+    -------
+    Estimate
+
+    Raises
+    ------
+    NoReplyError
+    """
+    match outcome:
+        case Reply(estimate):
+            return estimate
+        case NoReply():
+            raise NoReplyError(
+                f"{name} gave no reply, so it has no value. Handle it: match {of}.outcome: "
+                "case rt.Reply(estimate): … case rt.NoReply(): …"
+            )
 
 
 def key_words(key: Key) -> str:
@@ -239,6 +291,7 @@ class Answer:
     def __iter__(self) -> Iterator[Cell]:
         return iter(self.cells)
 
+    @door
     def __getitem__(self, keys: Key | tuple[Key, ...]) -> Answer:
         """The answer of one group or bin: ``answer["north"]``; of several columns ``answer["north", "f"]``.
 
@@ -303,14 +356,7 @@ class Answer:
         NoReplyError
             Where the answer is no reply.
         """
-        match self.outcome:
-            case Reply(estimate):
-                return estimate
-            case NoReply():
-                raise NoReplyError(
-                    f"{self.name} gave no reply, so it has no value. Handle it: match answer.outcome: "
-                    "case rt.Reply(estimate): … case rt.NoReply(): …"
-                )
+        return estimate_of(self.outcome, self.name, "answer")
 
     @property
     def density(self) -> ReleasedLaw:

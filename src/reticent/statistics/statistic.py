@@ -24,7 +24,7 @@ import attrs
 from reticent.data.expression_tree import Tree, column_text, joined, write
 from reticent.data.formula import Expression, read
 from reticent.data.query import Keys, Per
-from reticent.errors import PublicParameterError, QuestionError, called_as, door, doors
+from reticent.errors import PublicParameterError, QuestionError, called_as, door, doors, made_as
 from reticent.privacy.numbers import Number, positive, show
 from reticent.statistics.options import KeySource, Words, check_per, read_delta, read_epsilon, shown, unknown
 
@@ -403,6 +403,7 @@ def plain_tree(tree: Tree) -> Tree:
     return cleaned(tree)
 
 
+@made_as('rt.Ask(rt.mean("age"), groups="ward")')
 @attrs.frozen
 class Ask:
     """One question.

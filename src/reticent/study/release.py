@@ -20,7 +20,7 @@ from reticent.data.query_result import QueryResult
 from reticent.data.schema import Schema
 from reticent.data.table import EngineFailure, Table
 from reticent.entropy import Entropy, SystemEntropy
-from reticent.errors import Fault, PublicParameterError, QuestionError, bare, first_of
+from reticent.errors import Fault, PublicParameterError, QuestionError, bare, door
 from reticent.ledger import Ledger, Line, Receipt
 from reticent.ledger.account import note_fault, protected_log
 from reticent.outcome import Reply
@@ -28,7 +28,6 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
 from reticent.statistics.answer import Answer
 from reticent.statistics.context import Step
-from reticent.statistics.grammar import spelt
 from reticent.statistics.prepare import dated, of_years
 from reticent.study.allocation import PreparedRelease
 from reticent.study.comparisons import Comparisons
@@ -82,21 +81,21 @@ class Release(Comparisons):
 
             raise unknown("release", name)
 
+    @door
     def __getitem__(self, name: Named) -> Answer:
-        """The answer of a name, of a question, or of another spelling of its text; with keys after it, of a group."""
-        if isinstance(name, tuple) and name:
-            first, *keys = name
-            return self[first][tuple(map(str, keys))]  # type: ignore[index]  # a key in the first place names nothing
-        if isinstance(name, int | slice | list | tuple):
+        """The answer of a name, of a question, or of another spelling; of a group by its keys, or as printed."""
+        if isinstance(name, int | slice | list) or (isinstance(name, tuple) and not name):
             raise QuestionError(
                 'An answer is found by its name, release["mean(age)"], and a group by its key, '
                 'release["mean(age) by ward"]["north"]. By place: release.answers[0]. All cells: '
                 'release.frame().to_pandas(), and release.save("table") for files.'
             )
-        found = spelt(name if isinstance(name, str) else name.name, self._answers)
-        if found not in self._answers:
-            raise QuestionError(f"This release has no answer '{name}'. It has: {first_of(self._answers)}.")
-        return self._answers[found]
+        if isinstance(name, str) and (found := self._answers.get(name)):
+            return found
+        from reticent.statistics.comparison import find
+
+        cells = find(self._answers, name)
+        return replace(cells[0].answer, cells=tuple(one.cell for one in cells))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._answers)

@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Literal
 
-from reticent.errors import PublicParameterError
+from reticent.errors import PublicParameterError, door
 from reticent.exact.rounding import round_down
 from reticent.mechanisms.one_sided import OneSided
 from reticent.mechanisms.randomized_response import RandomizedResponse
@@ -36,6 +36,7 @@ from reticent.survey.methods import (
 from reticent.survey.questionnaire import Questionnaire
 
 
+@door
 def two_coins(question: str) -> Design:
     """Two fair coins: tails, the truth; heads, a second coin says yes or no. e^epsilon = 3.
 
@@ -44,6 +45,7 @@ def two_coins(question: str) -> Design:
     return Design(question, "two_coins", YES_NO, RandomizedResponse(Fraction(1, 2), Fraction(1, 2)))
 
 
+@door
 def forced(question: str, *, truth: Number, yes: Number) -> Design:
     """Design of forced answers: the truth with probability ``truth``, else yes with probability ``yes``.
 
@@ -72,6 +74,7 @@ def forced(question: str, *, truth: Number, yes: Number) -> Design:
     return limited(Design(question, "forced", YES_NO, RandomizedResponse(number(truth, "truth"), number(yes, "yes"))))
 
 
+@door
 def warner(question: str, *, epsilon: Number | None = None, truth: Number | None = None) -> Design:
     """Design of Warner: the respondent answers the statement with probability ``truth``, else its opposite.
 
@@ -105,6 +108,7 @@ def warner(question: str, *, epsilon: Number | None = None, truth: Number | None
     return limited(Design(question, "warner", YES_NO, statements(chance)))
 
 
+@door
 def unrelated(question: str, *, other_share: Number, truth: Number) -> Design:
     """Design of an unrelated question, which is asked instead with probability 1 - ``truth``.
 
@@ -134,6 +138,7 @@ def unrelated(question: str, *, other_share: Number, truth: Number) -> Design:
     return limited(Design(question, "unrelated", YES_NO, made))
 
 
+@door
 def one_sided(question: str, *, truth: Number) -> Design:
     """The truth with probability ``truth``, else yes. (0, truth)-differentially private, for no epsilon with delta 0.
 
@@ -142,6 +147,7 @@ def one_sided(question: str, *, truth: Number) -> Design:
     return Design(question, "one_sided", YES_NO, OneSided(number(truth, "truth")))
 
 
+@door
 def choice(
     question: str, among: Sequence[str], *, epsilon: Number, method: Choice | Literal["auto"] = "auto"
 ) -> Design:
@@ -177,6 +183,7 @@ def choice(
     return Design(question, chosen, answers, frequency(chosen, len(answers), limit))
 
 
+@door
 def mean(
     question: str, low: Number, high: Number, *, epsilon: Number, method: Mean | Literal["auto"] = "auto"
 ) -> Design:
@@ -211,6 +218,7 @@ def mean(
     return Design(question, chosen, (), made, bottom, top)
 
 
+@door
 def several(designs: Sequence[Design], epsilon: Number) -> Questionnaire:
     """The questions with ``epsilon``, above 0 and at most 10, shared among them.
 
@@ -249,6 +257,7 @@ def several(designs: Sequence[Design], epsilon: Number) -> Questionnaire:
     return Questionnaire(tuple(design if design.method in FIXED else at(design, share) for design in designs))
 
 
+@door
 def read(path: str | Path) -> Design | Questionnaire:
     """The design, or the questionnaire, that ``save`` wrote.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reticent.errors import PublicParameterError
+from reticent.errors import PublicParameterError, door
 from reticent.mechanisms.local_mean import LocalMean
 from reticent.mechanisms.one_sided import OneSided
 from reticent.mechanisms.randomized_response import RandomizedResponse
@@ -57,6 +57,7 @@ class Hitters:
         return "\n".join(lines)
 
 
+@door
 def heavy(design: DesignRecord, answers: Answers | ReportTally, *, false: float = 0.05) -> Hitters:
     """The answers that more people gave than coins explain.
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from reticent.entropy import Entropy, system
-from reticent.errors import PublicParameterError
+from reticent.errors import PublicParameterError, door
 from reticent.privacy.compose import in_sequence
 from reticent.privacy.guarantee import Guarantee
 from reticent.survey import device
@@ -57,6 +57,7 @@ class Memory:
         return "<Memory>"  # not what it holds
 
 
+@door
 def permanent(design: DesignRecord, changes: int) -> Guarantee:
     """Guarantee of all waves for a respondent whose truth changed at most ``changes`` times.
 
@@ -74,6 +75,7 @@ def permanent(design: DesignRecord, changes: int) -> Guarantee:
     return part if draws == 1 else in_sequence([part] * draws, label="histories that change at the same waves")
 
 
+@door
 def fresh(design: DesignRecord, waves: int) -> Guarantee:
     """Guarantee of ``waves`` answers with fresh coins: any history of truths against any other."""
     _waves(waves, "waves", 1)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias, TypeVar, assert_never, get_args
 
-from reticent.errors import PublicParameterError
+from reticent.errors import PublicParameterError, door
 from reticent.mechanisms.hadamard import Hadamard
 from reticent.mechanisms.hashing import Hashing
 from reticent.mechanisms.kary import KAry
@@ -51,6 +51,7 @@ class Advice:
         return f"{self.method}: {self.why}"
 
 
+@door
 def best(k: int, epsilon: Number) -> Advice:
     """The method for ``k`` >= 2 answers at ``epsilon``: the least variance at equal frequencies.
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.errors import PublicParameterError
+from reticent.errors import PublicParameterError, door
 from reticent.mechanisms.one_sided import OneSided
 from reticent.mechanisms.randomized_response import RandomizedResponse
 from reticent.survey import variance
@@ -66,6 +66,7 @@ class Fit:
         return "\n".join(lines)
 
 
+@door
 def logistic(
     design: DesignRecord,
     answers: Sequence[object] | NDArray[np.generic],

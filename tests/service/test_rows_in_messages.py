@@ -1,0 +1,128 @@
+"""No message quotes rows: a column or a table that is given in place of a public value is told by its type alone."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import reticent as rt
+from reticent import survey
+from reticent.errors import ReticentError
+
+ROWS = pd.DataFrame({"age": [31_337.5, 41_441.25], "who": ["id-31337", "id-41441"]})
+HELD = {
+    "a column": ROWS["age"],
+    "texts": ROWS["who"],
+    "a table": ROWS,
+    "an array": ROWS["age"].to_numpy(),
+    "a list": ROWS["age"].tolist(),
+    "records": ROWS.to_dict("records"),
+    "lists": ROWS.to_dict("list"),
+}
+USUAL = {"question": "mean(age)", "questions": "mean(age)", "formula": "age ~ cost", "level": "0.5", "epsilon": "1"}
+USUAL |= {"edges": "0:100:50", "among": "a", "statistic": "count", "low": "0", "high": "100", "k": "3"}
+LISTED = {("save", "files", "texts")}  # endings of files, each of which is refused by its name
+OF_NOTEBOOKS = "load_ipython_extension", "import_module"
+
+
+def _study() -> rt.Study:
+    table = pd.DataFrame({"age": [30, 50] * 600, "edu": ["none", "uni"] * 600, "cost": [1.5, 2.0] * 600})
+    columns: Any = {"age": rt.integer(18, 99), "edu": rt.category(["none", "uni"]), "cost": rt.real(0, 100)}
+    return rt.study(table, adjacency="add_remove", columns=columns, budget=10_000, override="a test")
+
+
+def _objects() -> dict[str, object]:
+    study = _study()
+    release = study.release([rt.mean("age"), rt.mean("cost").by("edu")], epsilon=8)
+    return {
+        "rt": rt,
+        "survey": survey,
+        "study": study,
+        "release": release,
+        "answer": release["mean(age)"],
+        "question": rt.mean("age").by("edu"),
+    }
+
+
+def _doors(of: object) -> Iterator[tuple[str, Callable[..., object]]]:
+    for name in (one for one in dir(of) if one == "__getitem__" or not one.startswith("_")):
+        try:
+            door = getattr(of, name)
+        except ReticentError:  # a property of another kind of answer
+            continue
+        odd = inspect.isclass(door) and issubclass(door, BaseException)
+        if callable(door) and not odd and name not in OF_NOTEBOOKS and not isinstance(door, type(Any | None)):
+            yield name, door
+
+
+def _called(door: Callable[..., object], at: inspect.Parameter, held: object) -> None:
+    """A call whose parameter ``at`` has rows, and whose others are usual."""
+    given, named = list[object](), dict[str, object]()
+    for one in inspect.signature(door).parameters.values():
+        if one is not at and one.name != at.name and one.default is not one.empty:
+            continue
+        if one.kind is one.VAR_KEYWORD or (one.kind is one.VAR_POSITIONAL and one.name != at.name):
+            continue
+        value = held if one.name == at.name else USUAL.get(one.name, "age")
+        if one.kind is one.KEYWORD_ONLY:
+            named[one.name] = value
+        else:
+            given.append(value)
+    door(*given, **named)
+
+
+def _quotes(words: str) -> bool:
+    return ("31337.5" in words and "41441.25" in words) or ("id-31337" in words and "id-41441" in words)
+
+
+@pytest.mark.parametrize("kind", ["rt", "survey", "study", "release", "answer", "question"])
+def test_no_refusal_quotes_rows(kind: str) -> None:
+    quoted, met = [], 0
+    for name, door in _doors(_objects()[kind]):
+        try:
+            parameters = inspect.signature(door).parameters
+        except ValueError:
+            continue
+        for at in parameters.values():
+            for what, held in HELD.items():
+                try:
+                    _called(door, at, held)
+                except ReticentError as refused:
+                    met += 1
+                    if _quotes(str(refused)) and (name, at.name, what) not in LISTED:
+                        quoted.append((name, at.name, what, str(refused)[:80]))
+                except Exception as problem:  # of Python itself, or of a library
+                    if _quotes(str(problem)):
+                        quoted.append((name, at.name, what, str(problem)[:80]))
+    assert quoted == []
+    assert met > (5 if kind == "answer" else 30)
+
+
+def test_a_column_in_place_of_its_name_is_told_by_its_type() -> None:
+    study, ages = _study(), ROWS["age"]
+    for call, words in (
+        (lambda: rt.mean(ages), r"a column is named by plain text, such as \"age\", got a Series"),
+        (lambda: rt.mean("age").by(ages), "got a Series"),
+        (lambda: study.release(ages, epsilon=1), "questions is public, and got a Series"),
+        (lambda: study.xy(ages, "edu"), "columns is public, and got a Series"),
+        (lambda: study.xy(["age"], ages), "y is public, and got a Series"),
+        (lambda: rt.regress(ROWS), "a DataFrame cannot be read"),
+        (lambda: rt.quantile("age", "2"), "between 0 and 1, got 2"),
+    ):
+        with pytest.raises(rt.ReticentError, match=words):
+            call()
+
+
+def test_a_cell_is_found_as_it_is_printed_and_has_numbers() -> None:
+    release = _study().release([rt.count(), rt.mean("cost").by("edu")], epsilon=8)
+    answer = release["mean(cost) by edu"]
+    assert [(cell.where, cell.value, cell.low, cell.high) for cell in answer] == [
+        (key, answer[key].value, answer[key].low, answer[key].high) for key in ("none", "uni")
+    ]
+    assert release["mean(cost) by edu · uni"].value == answer["uni"].value
+    with pytest.raises(rt.QuestionError, match="no answer 'mean"):
+        release["mean(cost) by edu · no"]
