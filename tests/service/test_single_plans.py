@@ -325,15 +325,15 @@ def test_a_wrong_or_missing_column_of_a_model_ends_in_words(name: str, tmp_path:
 
 def test_a_plan_says_roughly_what_time_it_takes() -> None:
     study = made()
-    small, large = (study.plan(["mean(x)", "median(x)"], epsilon=1, people=people) for people in (100, 10_000_000))
+    small, large = (study.plan(["mean(x)", "median(x)"], epsilon=1, people=people) for people in (1_000, 10_000_000))
     assert small.seconds is not None
     assert large.seconds is not None
-    assert small.seconds < 0.2 < 5 < large.seconds
+    assert small.seconds < 0.1 < 5 < large.seconds
     mean, median = (line.seconds for line in large.lines[:2])
     assert mean is not None
     assert median is not None
     assert mean < median < large.seconds
-    assert "roughly 0.2 s of one processor" in small.footnote()
+    assert f"roughly {small.seconds:.1g} s of one processor" in small.footnote()
     assert small.to_json()["cpu_seconds"] == small.seconds
     assert pickle.loads(pickle.dumps(small)) == small
 

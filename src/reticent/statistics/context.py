@@ -302,13 +302,14 @@ class StepWork:
 
     ``simulates`` is true where a p-value is read off simulated tables, ``pairs`` where slopes of pairs of rows are
     taken. With ``sorts``, values of a long column are sorted one by one. ``searched`` are the columns of a density that
-    searches or solves.
+    searches or solves. ``half_widths`` are those of one cell, with draws that look at its values, which take as long.
     """
 
     simulates: bool = False
     pairs: bool = False
     sorts: bool = False
     searched: int = 0
+    half_widths: int = 0
 
 
 NO_WORK: Final = StepWork()
@@ -410,6 +411,8 @@ LIKELY: Final = 0.5  # below it for every shape a release is refused
 SURE: Final = 0.95  # chance of a reply from which on more values would hardly help
 TERMS: Final = 512
 HALVED: Final = 16  # times; a probability is told to three digits, and is known to .3 % then
+STEPS_OF_SCALE: Final = 512
+UNHELD: Final = 1e18  # rows that no table has
 FAR: Final = 40.0  # scales of noise, beyond which its probability counts as nothing
 
 
@@ -553,12 +556,41 @@ def passing(holds: Callable[[float], bool], number: float, scales: Sequence[floa
     return beyond(high - number, widths)
 
 
+def least_passing(holds: Callable[[float], bool], scale: float) -> float:
+    """The number from which on a condition holds, to .2 % of a scale; infinite where no table has so many rows.
+
+    P(holds(number + noise)) is then ``beyond`` for every number, of which this one is searched for once.
+
+    Parameters
+    ----------
+    holds : callable
+        The rule of a release: it decides by a released number alone, and not at 0.
+    scale : float
+        That of a part of the noise, > 0.
+
+    Returns
+    -------
+    float
+    """
+    low, high = 0.0, scale
+    while not holds(high):
+        low, high = high, 2.0 * high
+        if high > UNHELD:
+            return math.inf
+    while high - low > scale / STEPS_OF_SCALE:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
 def beyond(distance: float, widths: Sequence[float]) -> float:
     """P(noise >= distance) of a sum of independent Laplace parts, by the series of ``intervals.half_width``."""
     if distance < 0.0:
         return 1.0 - beyond(-distance, widths)
     if len(widths) == 1:
         return 0.5 * math.exp(-distance / widths[0])
+    if len(widths) == 2 and widths[0] == widths[1]:  # the tail of Gamma(2)s, folded: no series
+        return (0.5 + 0.25 * distance / widths[0]) * math.exp(-distance / widths[0])
     period = 20.0 * max(widths) * math.sqrt(len(widths))
     if distance >= period:
         return 0.0

@@ -88,11 +88,22 @@ def half_width(normal: Variances, scales: Sequence[float], level: float = LEVEL)
     P(|E| <= r) = r / p + (2 / pi) sum_k sin(k pi r / p) / k phi(k pi / p), exact for the law wrapped on [-p, p].
     The half-period p leaves less than 1e-8 outside, and phi falls at least like 1 / u^2.
     """
-    import numpy as np
-
     widths = [abs(float(scale)) for scale in scales if scale != 0.0]  # no scalar of an array leaves in an answer
     if max(normal.values) == 0.0 and len(widths) < 2:
         return noise_half_width(widths, level)
+    return _noise_alone(tuple(widths), level) if normal == NONE else _series_half_width(normal, widths, level)
+
+
+@lru_cache(maxsize=256)
+def _noise_alone(widths: tuple[float, ...], level: float) -> float:
+    """``half_width`` of the noise alone, which all cells and all shapes of a plan have in common."""
+    return _series_half_width(NONE, widths, level)
+
+
+def _series_half_width(normal: Variances, widths: Sequence[float], level: float) -> float:
+    """``half_width``, by the series."""
+    import numpy as np
+
     squares, weights = np.array(normal.values), np.array(normal.weights)
     half_period = 20.0 * max(widths, default=0.0) + 9.0 * math.sqrt(float(squares.max()))
     if len(widths) > FEW_PARTS:  # together they reach further than the widest

@@ -1,8 +1,9 @@
 """Forecast of the processor time of a release, from public numbers: a rough figure that no clock enters.
 
-A query takes a time for each row, by what it does with it; a release takes a constant time besides. The constants were
-measured on tables of .2 to two million rows on one processor of 2 to 3 GHz, in 2026. The draw itself is in the
-constant. A test has one more, since its p-value is read off simulated tables; so has a density that searches.
+A query takes a time for each row, by what it does with it, a cell of an answer one for its draw and its half-widths,
+and a release a constant time besides. The constants were measured on tables of ten thousand to two million rows on one
+processor of 2 to 3 GHz, in 2026. A test has one more, since its p-value is read off simulated tables; so has a density
+that searches. An answer that is most likely no reply has one for the changes that are tried, of which a warning tells.
 Reading a file takes a time for each row and each declared column that is asked about, once for all questions.
 """
 
@@ -29,11 +30,21 @@ from reticent.data.query import (
     Total,
     WeightedMoments,
     WeightedTally,
+    keys_of,
 )
+from reticent.data.schema import Person
 from reticent.statistics.context import Step, work_of
 
-RELEASE: Final = 0.15  # seconds for a ledger entry, a certificate and what a query takes of itself
+RELEASE: Final = 0.01  # seconds for a certificate and what a query takes of itself
+FROM_FILE: Final = 0.06  # to open a file, and for an entry of a ledger on the disk
 ANSWERED: Final = 0.013  # to write the statement of a question, and its line of the certificate
+GROUPED: Final = 0.01  # the same of its groups
+CELL: Final = 0.1e-3  # to draw and write one cell
+HALF_WIDTH: Final = 0.6e-3  # for a half-width of a cell, or a draw that looks at its values
+HELPED: Final = 0.4  # to try what would help an answer that is most likely no reply
+PERSONS: Final = 0.015  # of several rows each, to tell who has more than the cap
+PERSON_ROW: Final = 0.3e-6  # and for each row
+GROUPED_ROW: Final = 0.2e-6  # to find its group
 COUNTED: Final = 0.05e-6  # seconds a row, to add it up
 ORDERED: Final = 0.9e-6  # to find its place among the others
 CARRIED: Final = 0.8e-6  # to bring it out of the engine
@@ -74,11 +85,14 @@ def of_reading(source: Path | None, columns: int, rows: int) -> float:
 
 def of_drawing(step: Step) -> float:
     """Seconds that a draw takes whatever the number of rows, beside ``RELEASE``."""
-    work = work_of(step)
-    return (SIMULATED if work.simulates else 0.0) + (SEARCHED[work.searched - 1] if work.searched else 0.0)
+    work, cells = work_of(step), len(getattr(step, "labels", ()))
+    drawn = (CELL + HALF_WIDTH * work.half_widths) * cells + (GROUPED if cells > 1 else 0.0)
+    return drawn + (SIMULATED if work.simulates else 0.0) + (SEARCHED[work.searched - 1] if work.searched else 0.0)
 
 
-def of_release(steps: Iterable[Step], source: Path | None, columns: int, rows: int) -> float:
+def of_release(
+    steps: Iterable[Step], source: Path | None, columns: int, rows: int, person: Person, *, silent: bool = False
+) -> float:
     """Seconds of a whole release of so many rows.
 
     Parameters
@@ -87,17 +101,22 @@ def of_release(steps: Iterable[Step], source: Path | None, columns: int, rows: i
     source : Path or None
         File that is read; None for rows in memory.
     columns, rows : int
+        The declared columns that are asked about, without that of persons, and the number of rows.
+    person : Person
+    silent : bool
+        True if a checked answer is most likely no reply.
 
     Returns
     -------
     float
     """
     each = list(steps)
-    drawn = sum(of_drawing(step) for step in each)
-    return RELEASE + ANSWERED * len(each) + drawn + of_rows(each, source, columns, rows)
+    drawn = sum(of_drawing(step) for step in each) + ANSWERED * len(each) + (HELPED if silent else 0.0)
+    started = RELEASE + (0.0 if source is None else FROM_FILE) + (0.0 if person.column is None else PERSONS)
+    return started + drawn + of_rows(each, source, columns, rows, person)
 
 
-def of_rows(steps: Iterable[Step], source: Path | None, columns: int, rows: int) -> float:
+def of_rows(steps: Iterable[Step], source: Path | None, columns: int, rows: int, person: Person) -> float:
     """Seconds of a release that grow with its rows: to read them, and to ask of them.
 
     Parameters
@@ -106,13 +125,17 @@ def of_rows(steps: Iterable[Step], source: Path | None, columns: int, rows: int)
     source : Path or None
         File that is read; None for rows in memory.
     columns, rows : int
+        The declared columns that are asked about, without that of persons, and the number of rows.
+    person : Person
 
     Returns
     -------
     float
     """
     asked = {query for step in steps for query in step.queries}  # each is run once
-    return seconds(asked, rows) + of_reading(source, columns, rows)
+    told = person.column is not None
+    each = PERSON_ROW * told + GROUPED_ROW * any(keys_of(query) is not None for query in asked)
+    return seconds(asked, rows) + of_reading(source, columns + told, rows) + each * rows
 
 
 def of_records(source: Path | None, columns: int, rows: int, each: float = 0.0) -> float:
@@ -131,7 +154,7 @@ def of_records(source: Path | None, columns: int, rows: int, each: float = 0.0) 
     float
     """
     brought = rows * (CARRIED + CARRIED_CELL * columns + each)
-    return RELEASE + of_reading(source, columns, rows) + brought
+    return RELEASE + (0.0 if source is None else FROM_FILE) + of_reading(source, columns, rows) + brought
 
 
 def _each(query: Query) -> float:

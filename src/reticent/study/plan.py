@@ -411,12 +411,13 @@ def plan_of(
     read = prepared.columns_asked(schema)
     reason = _refused(prepared.guarantee, ledger, left)
     each, rows_assumed = _rows_of_each(schema.person)
+    unlikely = tuple(one.asked.name for one in silent if one.asked.is_checked)
     made = (
         prepared,
         schema,
         each,
-        tuple(one.asked.name for one in silent if one.asked.is_checked),
-        of_release(prepared.all_steps, source, len(read) + (schema.person.column is not None), rows),
+        unlikely,
+        of_release(prepared.all_steps, source, len(read), rows, schema.person, silent=bool(unlikely)),
         _comparisons(want, prepared, min(terms.counted(prepared, place) for place in range(len(prepared.steps)))),
         None if source is None else _memory(prepared, schema, rows),
         rows_assumed,

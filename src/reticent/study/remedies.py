@@ -217,12 +217,14 @@ def _dearer(terms: PublicTerms, places: Sequence[int]) -> str:
             within = replace(within, rho=round_up(within.rho * times**2, 2))
         return replace(terms, asked=asked, within=within)
 
+    chances = dict[Fraction, float]()
+
     def enough(times: Fraction) -> bool:
         try:
-            dearer = at(times)
+            chances[times] = _least_chance(at(times), places)
         except Refusal:  # an epsilon above 10, without a reason
             return False
-        return _least_chance(dearer, places) >= ENOUGH
+        return chances[times] >= ENOUGH
 
     tried = sorted({*map(Fraction, TIMES), *([MOST_EPSILON / epsilon] if (epsilon := terms.within.epsilon) else [])})
     reached = next((times for times in tried if times > 1 and enough(times)), None)
@@ -246,7 +248,7 @@ def _dearer(terms: PublicTerms, places: Sequence[int]) -> str:
         if new and old
     ]
     said += [str(one) for one, old in zip(dearer.asked, terms.asked, strict=True) if one.epsilon != old.epsilon]
-    return f"{' with '.join(said)} (P(reply) at least {shown(_least_chance(dearer, places))})"
+    return f"{' with '.join(said)} (P(reply) at least {shown(chances[reached])})"
 
 
 def _least_chance(terms: PublicTerms, places: Sequence[int]) -> float:

@@ -168,12 +168,14 @@ def size_forecast(
         aside = 0
         memory, kept = asked.memory_of(schema, rows, stored), asked.kept(schema, rows, stored)
     else:
-        columns = len(asked.columns_asked(schema)) + (schema.person.column is not None)
-        seconds = cpu_time.of_release(asked.all_steps, study._file(), columns, rows)
+        columns, person = len(asked.columns_asked(schema)), schema.person
+        seconds = cpu_time.of_release(asked.all_steps, study._file(), columns, rows, person)
         memory = memory_of_release(asked, schema, rows, stored)
         new = 0 if limits.partitions else rows  # counts of folders may be kept
-        timed = cpu_time.of_rows(asked.all_steps, study._file(), columns, new)
-        least = cpu_time.of_reading(study._file(), columns, new) / (limits.threads or os.cpu_count() or 1)
+        timed = cpu_time.of_rows(asked.all_steps, study._file(), columns, new, person)
+        least = cpu_time.of_reading(study._file(), columns + (person.column is not None), new) / (
+            limits.threads or os.cpu_count() or 1
+        )
         kept, aside = kept_in_engine(asked, schema, new, stored), put_aside(asked, schema, new, stored)
     sure, (room, free) = SURE if stored else SURE * UNREAD, _room(limits)
     kept, full = kept // sure, room < min(limits.room, kept // sure)

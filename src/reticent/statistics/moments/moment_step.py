@@ -42,6 +42,7 @@ from reticent.statistics.context import (
     ExpectedAccuracy,
     Margin,
     Setting,
+    StepWork,
     guarantee_of,
     noisy,
     of_any,
@@ -280,6 +281,11 @@ class MomentStep:
     estimand: str = ""
     margins: tuple[Margin, ...] = ()
     merged: int = 1
+
+    @property
+    def work(self) -> StepWork:
+        """A mean has one half-width in each cell, a variance one more for each share of its fourth moment."""
+        return StepWork(half_widths=1 if self.design.order <= 2 else 4)
 
     @property
     def queries(self) -> tuple[Query, ...]:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from reticent.data.query import PresentValues, Query, Tally
 from reticent.mechanisms.geometric import Geometric
@@ -26,6 +26,7 @@ from reticent.statistics.context import (
     ExpectedAccuracy,
     Margin,
     Setting,
+    StepWork,
     guarantee_of,
     noisy,
     of_any,
@@ -51,6 +52,8 @@ class ProportionStep:
 
     ``merged`` is the number of groups whose noises are summed in a margin.
     """
+
+    work: ClassVar[StepWork] = StepWork(half_widths=3)
 
     name: str
     queries: tuple[Query, ...]

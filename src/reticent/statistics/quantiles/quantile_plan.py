@@ -19,8 +19,9 @@ from reticent.statistics.context import (
     USUAL,
     ExpectedAccuracy,
     Replies,
+    beyond,
+    least_passing,
     of_persons,
-    passing,
     shown,
 )
 from reticent.statistics.intervals import FEW, NONE, half_width, normal_half_width
@@ -204,7 +205,7 @@ def _replies(
     mechanism, private = draws.pricing.size, draws.units is None
     scale = float(mechanism.scale) / (2.0 if draws.replaced else 1.0) if mechanism is not None and private else 0.0
     scale /= draws.unit
-    less = size - draws.supposed(size).surely
+    less = -draws.supposed(0.0).surely
 
     def chance(ties: bool, binade: int | None) -> float:
         verdict = None if mechanism is None else ties
@@ -214,7 +215,10 @@ def _replies(
             given = GroupSize(number, verdict, number - less)
             return enough(draws, given, among) and (not draws.cells.free or enough(draws, given, None))
 
-        return passing(holds, size, [scale, scale])
+        if not scale:
+            return 1.0 if holds(size) else 0.0
+        least = draws.remembered((enough, ties, binade), lambda: least_passing(holds, scale))
+        return beyond(least - size, [scale, scale])
 
     near, far = usual_binade(draws.cells) if draws.cells.free else None, far_binade(draws.cells)
     others = () if far is None else ((DISTANT, chance(True, far)),)

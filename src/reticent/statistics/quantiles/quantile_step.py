@@ -101,7 +101,7 @@ class QuantileDraw:
 class QuantileStep:
     """Quantiles of one column, per group, or the distance of two, by the draws of ``draws``."""
 
-    work: ClassVar[StepWork] = StepWork(sorts=True)
+    work: ClassVar[StepWork] = StepWork(sorts=True, half_widths=3)
 
     name: str
     draws: QuantileDraws

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from statistics import NormalDist, fmean, pstdev
 from typing import TYPE_CHECKING, Final
@@ -58,9 +59,7 @@ class ColumnShape:
         -------
         float
         """
-        ends = [self._cut((place + 0.5) / (PLACES + 1.0)) for place in range(PLACES + 1)]
-        apart = [high - low for low, high in pairwise(ends)]
-        held = [size if one < POINT else min(size * step / (PLACES * one), size) for one in apart]
+        held = [size if one < POINT else min(size * step / (PLACES * one), size) for one in _stretches(self)]
         return sum(max(0.0, 1.0 - crowd / most) for most in held if most) / PLACES
 
     def farthest(self, cut: float) -> float:
@@ -101,6 +100,13 @@ class ColumnShape:
 
     def _cut(self, level: float) -> float:
         return min(max(self.at(level), 0.0), 1.0)
+
+
+@lru_cache(maxsize=64)
+def _stretches(shape: ColumnShape) -> tuple[float, ...]:
+    """Lengths of stretches of equal probability, in parts of the range."""
+    ends = [shape._cut((place + 0.5) / (PLACES + 1.0)) for place in range(PLACES + 1)]
+    return tuple(high - low for low, high in pairwise(ends))
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +219,7 @@ def unit_words(*, spread: bool) -> str:
     return "in shares of the distance" if spread else "in quartile distances of the column"
 
 
+@lru_cache(maxsize=64)
 def rounded(level: float, values: int) -> ColumnShape:
     """Rounded values, each as frequent, of which two meet at a level: there the interval reaches over a whole step."""
     step = 1.0 / max(values - 1, 1)
@@ -357,9 +364,15 @@ def _tied_by(size: float, step: float, crowd: float, mechanism: Geometric | None
     """Tell if the values of a step, which is in deviations, are so many that they count as tied."""
     if mechanism is None:
         return False
-    held = [size * step * normal_density(place / 100.0) for place in range(1, 100)]
+    held = [size * step * density for density in _densities()]
     ties = size * sum(max(0.0, 1.0 - crowd / most) for most in held) / len(held)
     return ties > max(mechanism.radius(0.02) / unit, TIED * size)
+
+
+@lru_cache(maxsize=1)
+def _densities() -> tuple[float, ...]:
+    """The standard normal density at its quantiles of every hundredth."""
+    return tuple(normal_density(place / 100.0) for place in range(1, 100))
 
 
 def normal_density(level: float) -> float:

@@ -85,7 +85,7 @@ class ColumnPlan:
     @property
     def work(self) -> StepWork:
         """Quantiles are drawn from sorted values, and nothing else is."""
-        return StepWork(sorts=self._joint is not None)
+        return StepWork(sorts=self._joint is not None, half_widths=12 if isinstance(self.made, QuantileRange) else 5)
 
     def draw(self, data: Group, entropy: Entropy) -> GroupResult:
         match self._drawn(data.counts, entropy):

@@ -12,7 +12,17 @@ from fractions import Fraction
 from statistics import NormalDist
 from typing import Final, TypeAlias, assert_never
 
-from reticent.statistics.context import DISTANT, HEAPED, USUAL, Replies, normally, of_any, passing
+from reticent.statistics.context import (
+    DISTANT,
+    HEAPED,
+    USUAL,
+    Replies,
+    beyond,
+    least_passing,
+    normally,
+    of_any,
+    passing,
+)
 from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, student_stretch, too_few
 from reticent.statistics.magnitude import candidates, far_binade, usual_binade
 from reticent.statistics.quantiles.group_size import GroupSize
@@ -92,7 +102,11 @@ def of_size(made: JointQuantiles, n: float, spread: float | None) -> Replies:
             size = GroupSize(number, verdict, number - less)
             return made.feasible(size) and made.feasible(size, among)
 
-        return passing(enough, n, scales)
+        if not scales:
+            return 1.0 if enough(n) else 0.0
+        if (verdict, binade) not in made.least:  # once for all groups, and for all numbers of people
+            made.least[verdict, binade] = least_passing(enough, scales[0])
+        return beyond(made.least[verdict, binade] - n, scales)
 
     others = () if far is None else ((DISTANT, chance(True, far)),)
     return (USUAL, chance(tied(made, n, spread), near)), (HEAPED, chance(True, near)), *others
@@ -135,7 +149,7 @@ def _noise_of(census: Census | None, n: float) -> tuple[float, list[float]]:
     if census is None or census.terms.values is not None:
         return 0.0, []
     scale = float(census.mechanism.scale) / (2.0 if census.terms.replaced else 1.0)
-    return n - supposed(census, n).surely, [scale, scale]
+    return -supposed(census, 0.0).surely, [scale, scale]
 
 
 def for_tail(made: ClippedMean, n: float) -> float:

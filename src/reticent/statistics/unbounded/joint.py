@@ -24,10 +24,10 @@ Proofs: docs/proofs/unbounded.md, sections 1 and 2.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 from reticent.data.candidates import Cells
@@ -157,27 +157,27 @@ class JointQuantiles:
 
     # --- what it costs -----------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def census(self) -> Census | None:
         """None where n is public and no interval is bought."""
         if self.terms.values is not None and not self.wanted:
             return None
         return Census(self.terms, self.epsilon * SIZE_SHARE)
 
-    @property
+    @cached_property
     def magnitude(self) -> Choice | None:
         """None within bounds."""
         if not self.cells.free:
             return None
         return Choice(self.terms, self.epsilon * MAGNITUDE_SHARE)
 
-    @property
+    @cached_property
     def depths(self) -> tuple[Fraction, ...]:
         """Epsilon of a draw about one row added or removed, at each depth of the tree of values."""
         deeper = depth_of(len(self.levels)) - 1
         return (self._each(self.shares.root, 1), *[self._each(self.shares.values, max(deeper, 1))] * deeper)
 
-    @property
+    @cached_property
     def end_depths(self) -> tuple[Fraction, ...]:
         """The same for ends: two depths where the ends of two neighbouring levels lie between their values."""
         if not self.wanted:
@@ -251,7 +251,7 @@ class JointQuantiles:
             binade = pick(by_binade(self.cells, data), choice.level(self._far), choice.mechanism, entropy)
         return candidates(self.cells, binade, tied=size.tied, most=NUMBERED)
 
-    @property
+    @cached_property
     def _far(self) -> Fraction:
         """The level of |x| whose magnitude is bought."""
         return level_of_size(self.levels)
@@ -309,10 +309,15 @@ class JointQuantiles:
         spread = self.terms.together * n * float(q * (1 - q))
         return math.ceil(far * self.end_error + normal_half_width(spread + self.errors[q] ** 2))
 
-    @property
+    @cached_property
     def end_error(self) -> float:
         """The scale of an end's own rank error."""
         return 2.0 / float(self.end_depths[0]) * math.sqrt(1.0 + 0.25 * (len(self.end_depths) - 1))
+
+    @cached_property
+    def least(self) -> dict[Hashable, float]:
+        """Least numbers of values that give a reply, by rule: those that a plan searched for."""
+        return {}
 
     @cached_property
     def errors(self) -> dict[Fraction, float]:
@@ -388,18 +393,24 @@ class JointQuantiles:
     def _outweigh(self, n: float, part: float, *, depths: int | None = None) -> bool:
         """Tell if n values outweigh the candidates, of which they have a share, in every draw of the first depths."""
         needed = against_prior(part, 1.0 / GUESSED)
-        for levels, most in ((self.levels, Fraction(1)), ([1 - q for q in reversed(self.levels)], Fraction(1))):
-            inside, span = list(levels), most
-            for epsilon in self.depths[:depths]:
+        draws = (draw for side in self._outermost for draw in side[:depths])
+        return all(rate * n * share >= needed + math.log1p(rate * n / 2.0) for rate, share in draws)
+
+    @cached_property
+    def _outermost(self) -> tuple[tuple[tuple[float, float], ...], ...]:
+        """Of the outermost draws of each side, by depth, the rate of a rank and the share of values beyond."""
+        found = []
+        for levels in (self.levels, tuple(1 - q for q in reversed(self.levels))):
+            inside, span, side = list(levels), Fraction(1), []
+            for epsilon in self.depths:
                 if not inside:
                     break
                 # the middle of an even number differs on the two sides: the deeper half is the harder
                 middle = inside[(len(inside) - (levels is not self.levels)) // 2]
-                rate = _rate(middle / span, epsilon)
-                if rate * n * float(middle) < needed + math.log1p(rate * n / 2.0):
-                    return False
+                side.append((_rate(middle / span, epsilon), float(middle)))
                 inside, span = [q for q in inside if q < middle], middle
-        return True
+            found.append(tuple(side))
+        return tuple(found)
 
     # --- answers -----------------------------------------------------------------------------------------------------
 
@@ -512,11 +523,13 @@ class JointQuantiles:
 # --- one draw, and the tree of them ----------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=256)
 def _mechanism(epsilon: Fraction) -> Exponential:
     """The same for every level."""
     return Exponential(Linf(Fraction(UNIT), ROW), epsilon)
 
 
+@lru_cache(maxsize=256)  # a plan asks the same few thousands of times
 def _rate(share: Fraction, epsilon: Fraction) -> float:
     """Exponential rate of the rank error at a level, per rank."""
     return float(_mechanism(epsilon).rate * level_of(share, ROW.kind).b)
