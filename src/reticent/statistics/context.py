@@ -411,8 +411,6 @@ LIKELY: Final = 0.5  # below it for every shape a release is refused
 SURE: Final = 0.95  # chance of a reply from which on more values would hardly help
 TERMS: Final = 512
 HALVED: Final = 16  # times; a probability is told to three digits, and is known to .3 % then
-STEPS_OF_SCALE: Final = 512
-UNHELD: Final = 1e18  # rows that no table has
 FAR: Final = 40.0  # scales of noise, beyond which its probability counts as nothing
 
 
@@ -554,33 +552,6 @@ def passing(holds: Callable[[float], bool], number: float, scales: Sequence[floa
         middle = 0.5 * (low + high)
         low, high = (low, middle) if holds(middle) else (middle, high)
     return beyond(high - number, widths)
-
-
-def least_passing(holds: Callable[[float], bool], scale: float) -> float:
-    """The number from which on a condition holds, to .2 % of a scale; infinite where no table has so many rows.
-
-    P(holds(number + noise)) is then ``beyond`` for every number, of which this one is searched for once.
-
-    Parameters
-    ----------
-    holds : callable
-        The rule of a release: it decides by a released number alone, and not at 0.
-    scale : float
-        That of a part of the noise, > 0.
-
-    Returns
-    -------
-    float
-    """
-    low, high = 0.0, scale
-    while not holds(high):
-        low, high = high, 2.0 * high
-        if high > UNHELD:
-            return math.inf
-    while high - low > scale / STEPS_OF_SCALE:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
 
 
 def beyond(distance: float, widths: Sequence[float]) -> float:

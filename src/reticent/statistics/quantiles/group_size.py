@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,6 +18,8 @@ TOLD: Final = 2e-2  # noise alone is as many ties, up or down, with this probabi
 PERHAPS: Final = 3e-1  # the same where values are few: one atom of many of them would not be told
 LUCKY: Final = 5e-2  # the same of values too few to be told from the candidates, where an interval is wide and holds
 LESS: Final = two_laplace_tail(LUCKY) / two_laplace_tail(FLATTERED)
+STEPS_OF_SCALE: Final = 512
+UNHELD: Final = 1e18  # rows that no table has
 CROWD: Final = 8  # values equal to fewer others than this are no ties: an end may well stop within so many ranks
 
 
@@ -89,3 +93,30 @@ def size_of(pair: tuple[int, ...], mechanism: Geometric, *, replaced: bool) -> G
 def unsure(mechanism: Geometric, *, replaced: bool) -> float:
     """Values that noise may have made of none, but for probability ``FLATTERED``."""
     return two_laplace_tail(FLATTERED) * float(mechanism.scale) / (2.0 if replaced else 1.0)
+
+
+def least_passing(holds: Callable[[float], bool], scale: float) -> float:
+    """The number from which on a condition holds, to .2 % of a scale; infinite where no table has so many rows.
+
+    P(holds(number + noise)) is then ``beyond`` for every number, of which this one is searched for once.
+
+    Parameters
+    ----------
+    holds : callable
+        The rule of a release: it decides by a released number alone, and not at 0.
+    scale : float
+        That of a part of the noise, > 0.
+
+    Returns
+    -------
+    float
+    """
+    low, high = 0.0, scale
+    while not holds(high):
+        low, high = high, 2.0 * high
+        if high > UNHELD:
+            return math.inf
+    while high - low > scale / STEPS_OF_SCALE:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high

@@ -20,14 +20,13 @@ from reticent.statistics.context import (
     ExpectedAccuracy,
     Replies,
     beyond,
-    least_passing,
     of_persons,
     shown,
 )
 from reticent.statistics.intervals import FEW, NONE, half_width, normal_half_width
 from reticent.statistics.magnitude import candidates, far_binade, reach, usual_binade
 from reticent.statistics.quantiles import reply_rule, shapes
-from reticent.statistics.quantiles.group_size import GroupSize
+from reticent.statistics.quantiles.group_size import GroupSize, least_passing
 from reticent.statistics.quantiles.quantile_draws import QuantileDraws
 from reticent.statistics.quantiles.shapes import TIED, ColumnShape, WeightShape, ties_expected
 

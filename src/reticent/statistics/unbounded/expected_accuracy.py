@@ -18,14 +18,13 @@ from reticent.statistics.context import (
     USUAL,
     Replies,
     beyond,
-    least_passing,
     normally,
     of_any,
     passing,
 )
 from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, student_stretch, too_few
 from reticent.statistics.magnitude import candidates, far_binade, usual_binade
-from reticent.statistics.quantiles.group_size import GroupSize
+from reticent.statistics.quantiles.group_size import GroupSize, least_passing
 from reticent.statistics.quantiles.shapes import (
     OTHERS,
     ROUNDED,

@@ -398,7 +398,7 @@ class JointQuantiles:
 
     @cached_property
     def _outermost(self) -> tuple[tuple[tuple[float, float], ...], ...]:
-        """Of the outermost draws of each side, by depth, the rate of a rank and the share of values beyond."""
+        """Rates of a rank and shares of values beyond, of the outermost draws of each side by depth."""
         found = []
         for levels in (self.levels, tuple(1 - q for q in reversed(self.levels))):
             inside, span, side = list(levels), Fraction(1), []
