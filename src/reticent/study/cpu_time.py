@@ -1,9 +1,10 @@
 """Forecast of the processor time of a release, from public numbers: a rough figure that no clock enters.
 
 A query takes a time for each row, by what it does with it. A cell of an answer takes one for its draw and its
-half-widths, and a release a constant time besides. The constants were measured on tables of ten thousand to two million rows on one
-processor of 2 to 3 GHz, in 2026. A test has one more, since its p-value is read off simulated tables; so has a density
-that searches. An answer that is most likely no reply has one for the changes that are tried, of which a warning tells.
+half-widths, and a release a constant time besides. The constants were measured on tables of ten thousand to two
+million rows on one processor of 2 to 3 GHz, in 2026. A test has one more, since its p-value is read off simulated
+tables; so has a density that searches. An answer that is most likely no reply has one for the changes that are tried,
+of which a warning tells.
 Reading a file takes a time for each row and each declared column that is asked about, once for all questions.
 """
 
