@@ -88,7 +88,7 @@ WORDS: tuple[Cell, ...] = (
 )
 WHOLES: tuple[Cell, ...] = (None, 0, 1, -3, 12, 2**40, -(2**62), 5)
 FLAGS: tuple[Cell, ...] = (None, True, False)
-TOWNS: tuple[Cell, ...] = (None, "a", "b", "é'\"x", "c", "")
+TOWNS: tuple[Cell, ...] = (None, "a", "b", "é'\"x", "c", "", " a", "b\t", "\n é'\"x \r", "a b", " ", "\xa0a")
 NAMES: tuple[Cell, ...] = (None, "p", "q", "r:1", "1:r", "", "s")
 
 

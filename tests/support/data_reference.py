@@ -11,6 +11,7 @@ import datetime
 import hashlib
 import math
 import re
+import string
 from calendar import month_name
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -93,6 +94,8 @@ def key_of(cell: Cell, among: Sequence[Key]) -> str | None:
         found = None if number is None or number % 1 else str(int(max(-(2.0**53), min(2.0**53, number))))
     else:
         found = text_of(cell)
+        if isinstance(cell, str) and all(key.strip(string.whitespace) == key for key in wanted):
+            found = cell.strip(string.whitespace)
     return found if found in wanted else None
 
 

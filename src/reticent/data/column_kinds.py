@@ -7,6 +7,7 @@ that a quantile may be.
 from __future__ import annotations
 
 import difflib
+import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -128,6 +129,7 @@ class Integer:
 class Category:
     """A column with a public list of values; any other value is missing.
 
+    Blanks at the ends of a text are no part of it, unless a text of the list has some.
     ``constant``: every row of one person holds the same value (enforced by keeping each person's least one).
     ``complete``: the curator vouches that every value is listed, so any other one counts as the first of the list.
     With ``longest`` the list was found among texts, and a cell is read as one of these: stripped and cut.
@@ -147,6 +149,11 @@ class Category:
     def stand_in(self) -> Key | None:
         """The listed value that any other one counts as, or None where that is missing."""
         return self.among[0] if self.complete else None
+
+    @property
+    def trimmed(self) -> bool:
+        """True of a list of texts of which none begins or ends with a blank: blanks of a cell are no part of it."""
+        return all(isinstance(key, str) and key == key.strip(string.whitespace) for key in self.among)
 
     def __post_init__(self) -> None:
         check_words(self.label)
@@ -382,7 +389,7 @@ def category(
     Parameters
     ----------
     among : sequence of text, of integers, or of truth values
-        The public list.
+        The public list. Blanks at the ends of a cell are no part of it, unless a text of the list has some.
     why : str
         Where it comes from; the certificate says it.
     constant : bool

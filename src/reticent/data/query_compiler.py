@@ -25,6 +25,7 @@ from reticent.data.columns import Storage, texts
 from reticent.data.columns import columns_of as columns_of
 from reticent.data.engines.casts import (
     DTYPES,
+    SHORT,
     engine_type,
     key_text,
     known_number,
@@ -62,7 +63,6 @@ from reticent.data.schema import Category, Integer, Real, Schema, read_columns
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SHORT: Final = 64  # categories that a statement names; a longer list is a table
 MOST_TOGETHER: Final = 64  # queries of one statement
 FEW_SCANS: Final = 2  # statements that read all rows, for which a copy of them costs more than it saves
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import string
 from collections.abc import Mapping
 from functools import reduce
 from typing import Any, Final, TypeAlias, assert_never
@@ -35,6 +36,7 @@ DTYPES: Final[Mapping[Storage, str]] = {
     "seconds": "int64",
     "instants": "int64",
 }
+SHORT: Final = 64  # categories that a statement names; a longer list is a table
 WHOLE: Final = re.compile("0|-?[1-9][0-9]*")  # as an engine writes whole numbers
 
 Expr: TypeAlias = Any  # Ibis is not typed; expressions never leave ``plan`` but as SQL text
@@ -316,6 +318,9 @@ def typed(x: Expr, column: Column | Text) -> Expr:
             return x
         case Integer():
             return whole_or_null(x)
+        case Category(trimmed=True, among=among, longest=None) if len(among) <= SHORT:
+            without_blanks = x.strip().cases(*((key, key) for key in among), else_=ibis.null("string"))
+            return ibis.ifelse(x.isin(among), x, without_blanks)  # to trim every cell takes twice as long as all else
         case Category(among=among):
             texts = texts_of_keys(x, column)
             return ibis.ifelse(texts.isin([key_text(key) for key in among]), texts, ibis.null("string"))
@@ -336,6 +341,9 @@ def texts_of_keys(x: Expr, column: Category) -> Expr:
     """The text that a parsed cell has as a key, listed or not."""
     if column.longest is not None:
         return _short(x, column.longest)
+    if column.trimmed:
+        blanks = list(string.whitespace)
+        return ibis.ifelse(x.substr(0, 1).isin(blanks) | x.right(1).isin(blanks), x.strip(), x)
     return whole_text(whole_or_null(x)) if type(column.among[0]) is int else x
 
 
