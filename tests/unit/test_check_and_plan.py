@@ -61,6 +61,16 @@ def test_a_check_passes_where_every_file_is_there(tmp_path: Path) -> None:
     assert (done.code, done.document["ok"]) == (0, True)
 
 
+@pytest.mark.parametrize(("name", "noted"), [("when", True), ("By", True), ("month", False), ("age", False)])
+def test_a_check_notes_a_column_that_is_named_like_a_word_of_the_grammar(
+    name: str, noted: bool, tmp_path: Path
+) -> None:
+    text = STUDY.replace("[columns.age]", f"[columns.{name}]")
+    (tmp_path / "stays.csv").write_text(ROWS.replace("age", name), "utf-8")
+    done = run("check", study(tmp_path, text, source=False), "--json")
+    assert (done.code, any(f"`{name}`" in note for note in done.document["notes"])) == (0, noted)
+
+
 @pytest.mark.parametrize(
     ("asked", "warned"),
     [("mean(age)", False), ("mean(nights)", True), ("median(went)", True), ("count where went > 2024-02-01", True)],

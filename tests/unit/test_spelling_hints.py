@@ -49,6 +49,32 @@ def test_in_backticks_it_is_read_and_elsewhere_it_is_no_matter(study: rt.Study, 
         assert "backticks" not in refused(study, question)
 
 
+@pytest.mark.parametrize("name", ["in", "a-b", "cost/day"])
+@pytest.mark.parametrize("written", ["count by cut({}, 0:50:10)", "mean({} - 1)", "mean(y) by floor({}, 5)"])
+def test_in_a_formula_anywhere_in_a_question_it_stands_in_backticks(study: rt.Study, name: str, written: str) -> None:
+    assert study.plan([written.format(f"`{name}`")], epsilon=1).lines
+    said = refused(study, written.format(name))
+    assert (f"`{name}`" in said, said.count("backticks")) == (True, 1)
+
+
+@pytest.mark.parametrize("asked", ["count where g = uni", "count where uni = g", "count where g in (none, uni)"])
+def test_a_listed_text_without_quotes_is_told_with_them(asked: str) -> None:
+    columns: dict[str, Column] = {"g": rt.category(["none", "uni"]), "unit": rt.integer(0, 9)}
+    of = rt.study({"g": ["uni"], "unit": [1]}, adjacency="add_remove", columns=columns, budget=5)
+    said = refused(of, asked)
+    assert "Did you mean" not in said
+    assert re.search('text of g stands in quotes: g = "(uni|none)"', said)
+
+
+@pytest.mark.parametrize("asked", ["g like 'u%'", 'g LIKE "u%"', "g not like 'u%'", "g ilike 'u%'"])
+def test_like_is_told_with_what_to_write_for_it(asked: str) -> None:
+    columns: dict[str, Column] = {"g": rt.category(["none", "uni"])}
+    of = rt.study({"g": ["uni"]}, adjacency="add_remove", columns=columns, budget=5)
+    said = refused(of, f"count where {asked}")
+    assert ("backticks" in said, 'left(g, 1) = "a"' in said) == (False, True)
+    assert of.plan(['count where left(g, 1) = "u"'], epsilon=1).lines
+
+
 @pytest.mark.parametrize("date", ["2024/02/01", "01.02.2024", "1/2/2024", '"2024/02/01"', "'01.02.2024'"])
 def test_a_date_in_another_spelling_is_told_the_one_that_is_read(study: rt.Study, date: str) -> None:
     said = refused(study, f"count where admitted >= {date}")

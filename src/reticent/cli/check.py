@@ -14,12 +14,13 @@ import click
 from reticent.cli import exit_codes, layout, options
 from reticent.cli.options import PublicGuess, modules_of, study_of
 from reticent.cli.parser import Verb
+from reticent.data.expression_tree import WORDS
 from reticent.data.file_kinds import kind_of
 from reticent.data.format import in_database, sign_words, toml_key
 from reticent.data.further_tables import check_further
 from reticent.data.schema import Integer, Real
 from reticent.data.study_file import absent_files, header_problems, warnings
-from reticent.errors import Refusal, SpecError
+from reticent.errors import Refusal, SpecError, first_of
 from reticent.privacy.convert import epsilon_delta
 from reticent.privacy.explain import odds
 from reticent.privacy.loss import words
@@ -143,7 +144,13 @@ def _notes(spec: Spec) -> tuple[str, ...]:
         said += f": one person's presence changes any odds by at most {once}; what their record says, {twice}."
     else:
         said += f": what one person's record says changes any odds by at most {once}; presence is not hidden."
-    return (said, *_unround(spec))
+    return (said, *_worded(spec), *_unround(spec))
+
+
+def _worded(spec: Spec) -> Iterator[str]:
+    """A note on columns that are named like a word of the grammar."""
+    if named := [name for name in spec.schema.cells if name.lower() in WORDS]:
+        yield f"A filter or a formula reads {first_of(named)} as its own word: write `{named[0]}` there, in backticks."
 
 
 def _unround(spec: Spec) -> Iterator[str]:

@@ -563,6 +563,10 @@ def _column(name: str, columns: Mapping[str, Column]) -> Column:
         return columns[name]
     near = nearest(name, columns)
     hint = f" Did you mean {quoted(near)}?" if near else ""
+    if of := [one for one, column in columns.items() if isinstance(column, Category) and name in column.among]:
+        raise refusal(
+            f"There is no column '{name}'. The text of {first_of(of)} stands in quotes: {of[0]} = \"{name}\"."
+        )
     raise refusal(f"There is no column '{name}'.{hint} A text stands in quotes. Declared columns: {first_of(columns)}.")
 
 

@@ -49,6 +49,7 @@ _TOKEN: Final = re.compile(
 _QUOTED: Final = re.compile(r"""`(?:[^`]|``)*`|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""")
 _WORDS: Final = f"(?:{'|'.join(sorted(WORDS))})"
 _ODD_NAME: Final = re.compile(rf"(?<!\w)(?!{_WORDS}\b)[^\W\d]\w*(?:(?:\.\w+){{2,}}|(?: (?!{_WORDS}\b)[^\W\d]\w*\.?)+)")
+_LIKE: Final = re.compile(r"(?:(`[^`]*`|\w+) +)?(?:not +)?\b(?:i?like|rlike|glob|regexp|similar +to)\b", re.IGNORECASE)
 _HINTS: Final = {
     "&": "Write and.",
     "|": "Write or.",
@@ -358,6 +359,9 @@ def _hint(text: str) -> str:
     bare = _QUOTED.sub(" ", text)
     if DATE_OTHERWISE.search(bare):
         return " A date is written 2024-02-29."
+    if found := _LIKE.search(bare):
+        g = found[1] or "g"
+        return f' There is no like. Write the texts, {g} in ("a", "b"), or how they begin: left({g}, 1) = "a".'
     if found := _ODD_NAME.search(bare):
         return f" A name with other signs stands in backticks: `{found.group().strip()}`."
     return ""

@@ -15,7 +15,12 @@ from reticent.data.expression_tree import DATE_OTHERWISE, WORDS
 
 PLAIN: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)?")  # one dot: a column of a further table
 BACKTICKED: Final = re.compile(r"`(?:[^`]|``)*`")
-GUESSED: Final = re.compile(r" A name with other signs stands in backticks: `[^`]*`\.")
+GUESSED: Final = re.compile(
+    r" A (?:name with other signs stands in backticks:|column of that name is written) `[^`]*`\.?"
+)
+ODD_CALL: Final = "with other signs stands in backticks:"
+ARGUMENT: Final = r"^\s*\w+\(\s*{}\s*(?=[,)])"  # the whole argument of a statistic, which takes any name
+GROUP: Final = r"(?<= by )\s*{}\s*(?=$|,| where | with )"
 DATE: Final = "date is written 2024-02-29"
 FILE_WORDS: Final = {
     "low = …, high = …": "rt.real(low, high)",
@@ -108,7 +113,7 @@ def hinted(said: str, texts: Sequence[str], names: Collection[str]) -> str:
     said : str
         Words of the refusal.
     texts : sequence of str
-        Questions as they were typed; only after "where" a name has to be spelt so.
+        Questions as they were typed. The whole argument of a statistic, and a group, may be any name.
     names : collection of str
         Declared columns.
 
@@ -116,8 +121,10 @@ def hinted(said: str, texts: Sequence[str], names: Collection[str]) -> str:
     -------
     str
     """
-    typed = BACKTICKED.sub(" ", " ; ".join(f" {text}".partition(" where ")[2] for text in texts))
-    found = [name for name in names if _is_odd(name) and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", typed)]
+    plain = [BACKTICKED.sub(" ", text) for text in texts]
+    typed = " ; ".join(f" {text}".partition(" where ")[2] for text in plain)
+    found = [name for name in names if _is_odd(name) and any(_is_read(name, text) for text in plain)]
+    found = [] if ODD_CALL in GUESSED.sub("", said) else found
     hints = [f" The column {name} stands in backticks: `{name.replace('`', '``')}`." for name in found]
     if hints:
         said = GUESSED.sub("", said)
@@ -127,6 +134,19 @@ def hinted(said: str, texts: Sequence[str], names: Collection[str]) -> str:
     if not said.endswith(CHARGED):
         return said + "".join(hints)
     return said.removesuffix(CHARGED) + "".join(hints) + CHARGED
+
+
+def _is_read(name: str, text: str) -> bool:
+    """Tell if a name of odd signs, or a word of the grammar, stands in a question where a formula is read."""
+    odd, clause = re.escape(name), name.lower() in ("by", "where")
+    text = re.sub(ARGUMENT.format(odd), "(", text)
+    text = text if name.lower() == "where" else re.sub(GROUP.format(odd), " ", text)
+    if name.lower() in WORDS:  # that the grammar has it here too is no mistake
+        _, _, after = f" {text}".partition(" where ")
+        inside = " ".join(re.findall(r"\([^()]*\)", text))
+        stands = " ".join(re.findall(rf"(?<= by )\s*{odd}\s*(?:$|,)", text))
+        text = f"{inside} ; {after} ; {stands}" if clause else text
+    return re.search(rf"(?<!\w){odd}(?!\w)", text) is not None
 
 
 def otherwise(text: str) -> str:
