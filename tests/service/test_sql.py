@@ -12,6 +12,8 @@ import pyarrow as pa
 import pytest
 
 import reticent as rt
+from reticent.cli.release import release as release_verb
+from reticent.cli.sql import sql as sql_verb
 from reticent.data.schema import Column
 from reticent.errors import QuestionError, Refusal
 from reticent.outcome import Estimate
@@ -335,6 +337,22 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "visits.csv").write_text("\n".join(lines) + "\n", "utf-8")
     (tmp_path / "visits.toml").write_text(FILE, "utf-8")
     return tmp_path / "visits.toml"
+
+
+def test_the_command_line_has_the_options_of_a_release(file: Path) -> None:
+    """But those that a statement says itself, and an extension, whose statistics have no word in SQL."""
+    by_hand = {"named", "ask", "columns", "extensions"}
+    assert {one.name for one in release_verb.params} - {one.name for one in sql_verb.params} <= by_hand
+    folder = file.parent
+    assert run("init", "--key", str(folder / "officer")).code == 0
+    more = ("--key", str(folder / "officer.key"), "--xlsx", "--ledger", str(folder / "other.ledger"), "--audit")
+    text = "SELECT COUNT(*) FROM visits"
+    done = run("sql", str(file), text, "--epsilon", "1", "--yes", "--out", str(folder / "out"), *more)
+    assert done.code == 0, done.said
+    assert (folder / "out.xlsx").exists()
+    assert (folder / "other.ledger").exists()
+    signed = ("--ledger", str(folder / "other.ledger"), "--key", str(folder / "officer.pub"))
+    assert run("verify", str(folder / "out.json"), *signed).code == 0
 
 
 def test_the_command_line_plans_and_releases(file: Path, same_noise: Callable[[], None]) -> None:

@@ -54,6 +54,12 @@ class SqlOptions:
     yes: bool = False
     request_id: str | None = None
     same_people: bool = False
+    more: tuple[str, ...] = ()  # endings of further files
+    key: Path | None = None
+    override: str = ""
+    ledger: str | None = None
+    audit: bool = False
+    timeout: float | None = None
 
 
 def answer(voice: Voice, opened: Study, path: Path, statement: str, typed: SqlOptions) -> None:
@@ -78,20 +84,38 @@ def answer(voice: Voice, opened: Study, path: Path, statement: str, typed: SqlOp
     found = statement_of(statement, opened.schema, opened.spec.source)
     item = _item(found, typed)
     opened = replace(opened, spec=joined_spec(opened.spec, found)).passing(typed.passing)
+    reason = typed.override or opened.spec.budget.override
     if typed.planned:
         with voice.waiting("planning"), voice.warning():
             made = opened.plan(
-                found.asks, epsilon=item.epsilon, rho=item.rho, delta=item.delta, people=typed.people, rows=typed.rows
+                found.asks,
+                epsilon=item.epsilon,
+                rho=item.rho,
+                delta=item.delta,
+                people=typed.people,
+                rows=typed.rows,
+                override=reason,
             )
         voice.result({"verb": "sql", "release": "", **made.to_json()}, *plan_parts(made, ""))
         return
     voice.spends = True
-    opened = with_ledger(opened.same_people() if typed.same_people else opened, path, None)
-    stem, suffixes = files_for(typed.out, item)
+    opened = with_ledger(opened.same_people() if typed.same_people else opened, path, typed.ledger)
+    stem, suffixes = files_for(typed.out, item, typed.more)
     ready(opened, item, stem, force=typed.force, suffixes=suffixes)
-    planned = planner(voice, opened, item, PublicGuess(typed.people, typed.rows, typed.passing))
-    refuse_too_large(voice, opened, planned)
-    about = Record(item.name, typed.who, try_anyway=typed.try_anyway, request_id=typed.request_id)
+    planned = planner(
+        voice, opened, replace(item, override=reason), PublicGuess(typed.people, typed.rows, typed.passing)
+    )
+    limits = None if typed.timeout is None else {"timeout": typed.timeout}
+    refuse_too_large(voice, opened, planned, limits)
+    about = Record(
+        item.name,
+        typed.who,
+        typed.key,
+        reason,
+        try_anyway=typed.try_anyway,
+        audit="quick" if typed.audit else None,
+        request_id=typed.request_id,
+    )
     if not typed.yes:
         ask_first(voice, opened, item, about, planned)
     with voice.warning(), spending(voice, opened):
@@ -102,6 +126,7 @@ def answer(voice: Voice, opened: Study, path: Path, statement: str, typed: SqlOp
             delta=item.delta,
             purpose=typed.purpose,
             record=about,
+            limits=limits,
         )
     publish(
         voice, release, received(stem, release.receipt), suffixes, force=typed.force, selection=selected(found, release)
