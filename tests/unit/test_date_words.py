@@ -37,6 +37,22 @@ def test_no_day_is_proposed_where_two_could_be_meant_or_none(low: str) -> None:
     assert "however the cells of the file are written" in str(refused.value)
 
 
+@pytest.mark.parametrize("missing", ["2023-12-31", "2026-01-01"])
+def test_a_date_that_stands_in_lies_between_the_bounds(missing: str) -> None:
+    assert rt.date("2024-01-01", "2025-12-31", missing="2025-12-31").stand_in is not None
+    for declared in (rt.date, rt.datetime):
+        with pytest.raises(PublicParameterError, match="missing is a date from low to high"):
+            declared("2024-01-01", "2025-12-31", missing=missing)
+
+
+@pytest.mark.parametrize("asked", ["d, 2024-01-01:2025-12-31:month", "d, 2024-01-01 2025-12-31", "d, 2024-01-01"])
+def test_a_cut_of_dates_is_told_what_does_it(asked: str) -> None:
+    rows = {"d": ["2024-03-01"]}
+    study = rt.study(rows, adjacency="add_remove", columns={"d": rt.date("2024-01-01", "2025-12-31")}, budget=5)
+    with pytest.raises(QuestionError, match=r'Groups of a date are periods: trunc\(x, "month"\)'):
+        study.plan([f"count by cut({asked})"], epsilon=1)
+
+
 def test_multiples_down_to_a_whole_number_are_public_groups() -> None:
     columns = {"cost": rt.real(0, 50), "wild": rt.real()}
     rows = {"cost": [float(k % 50) for k in range(900)], "wild": [1.0] * 900}
@@ -44,6 +60,8 @@ def test_multiples_down_to_a_whole_number_are_public_groups() -> None:
     release = study.release(["count by floor(cost / 10)"], epsilon=4)
     assert [cell.label[0][1] for cell in release["count by floor(cost / 10)"]] == [0, 1, 2, 3, 4, 5]
     assert release["count by floor(cost / 10, 1)"] is release["count by floor(cost / 10)"]
+    assert "count by floor(cost / 10)" in str(release)  # as it was asked
+    assert ", 1)" not in str(release)
     for asked, keys in (
         ("floor(cost / 10) * 10", [0, 10, 20, 30, 40, 50]),
         ("floor(cost / 10) * -10 + 30", [-20, -10, 0, 10, 20, 30]),

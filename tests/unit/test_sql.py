@@ -86,7 +86,7 @@ CONDITIONS = {
     "least(cost, age) > greatest(age, 3)": "least(cost, age) > greatest(age, 3)",
     "left(ward, 1) <> 's'": 'left(Ward, 1) != "s"',
     "(old is true) or -age < -5": "old = true and not old is missing or 0 - age < -5",
-    "floor(cost) = 3": "floor(cost, 1) = 3",
+    "floor(cost) = 3": "floor(cost) = 3",
     "seen >= date '2024-02-29' and seen < '2024-12-01'": 'seen >= "2024-02-29" and seen < "2024-12-01"',
     "year(seen) = 2024 and extract(month from seen) = 2": "year(seen) = 2024 and month(seen) = 2",
     "extract(isodow from seen) <= 5": "weekday(seen) <= 5",

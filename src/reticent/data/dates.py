@@ -147,6 +147,8 @@ def moments(
     stands_in: Missing = "drop"
     if not (isinstance(missing, str) and missing == "drop"):
         stands_in = Fraction(count(missing, calendar.step, "missing"))  # type: ignore[arg-type]
+        if None not in ends and not ends[0] <= stands_in <= ends[1]:  # type: ignore[operator]
+            raise PublicParameterError("missing is a date from low to high: rows that take it count as of that date")
     vouched, within = truth_of(complete, "complete"), calendar.within(ends[0], ends[1])
     return Integer(ends[0], ends[1], why, stands_in, constant, vouched, label=label, calendar=within)
 

@@ -334,6 +334,8 @@ class _Reader:
         match self.signed():
             case NumberLiteral(value=value):
                 return value
+            case DateLiteral():
+                raise refusal('cut takes numbers. Groups of a date are periods: trunc(x, "month"), or year(x).')
             case _:
                 raise self.stop("edges are public numbers")
 

@@ -229,6 +229,8 @@ def _call_text(name: str, operands: tuple[Tree, ...]) -> tuple[str, int]:
             first, *parts = (_within(one, 5) for one in operands)
             pairs = [f"{old} = {new}" for old, new in zip(parts[::2], parts[1::2], strict=True)]
             return f"recode({', '.join([first, *pairs])})", _ATOM
+        case "floor" if operands[1:] == (NumberLiteral(Fraction(1)),):
+            return f"floor({write(operands[0])})", _ATOM
         case "cut" if (edges := _range_text(operands[1:])) is not None:
             return f"cut({write(operands[0])}, {edges})", _ATOM
         case _ if name in _DATED:  # the steps of its dates, which stand behind, are bound again
