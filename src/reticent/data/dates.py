@@ -139,6 +139,11 @@ def moments(
     -------
     Integer
         Column whose integers count steps since 1 January 1970.
+
+    Raises
+    ------
+    PublicParameterError
+        A bound or a stand-in that is no date, or a stand-in outside of the bounds.
     """
     ends = [
         None if end is None else count(end, calendar.step, name)  # type: ignore[arg-type]  # refused if no date

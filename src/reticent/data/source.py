@@ -45,7 +45,6 @@ from reticent.data.format import (
     path_of,
     spark_name,
 )
-from reticent.data.object_texts import names_of_objects, texts_of_objects
 from reticent.data.schema import Schema
 from reticent.errors import SpecError
 
@@ -414,7 +413,13 @@ _KINDS: Final[Mapping[str, Storage]] = {
 
 def _spell(schema: Schema, name: str) -> Spell:
     """The texts of objects in a column: equal ones have one text where they name persons or keys."""
-    return names_of_objects if schema.names_rows(name) else texts_of_objects
+
+    def spelled(cells: Sequence[object]) -> pa.Array:
+        from reticent.data.object_texts import names_of_objects, texts_of_objects
+
+        return names_of_objects(cells) if schema.names_rows(name) else texts_of_objects(cells)
+
+    return spelled
 
 
 def _from_array(column: Any, storage: Storage, spell: Spell) -> pa.Array:
