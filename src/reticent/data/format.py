@@ -257,6 +257,15 @@ def accented(keys: Iterable[object]) -> list[str]:
     return [key for key in keys if isinstance(key, str) and not key.isascii()]
 
 
+def text_of(cell: object) -> str | None:
+    """The text of a cell as a file would have it: true and false by these words, 7.0 as 7."""
+    if cell is None or isinstance(cell, str):
+        return cell
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    return PLAIN.spelled(cell) if isinstance(cell, float) else str(cell)
+
+
 def are_years(low: float | Fraction, high: float | Fraction) -> bool:
     """Tell if numbers with these public bounds are written as years are, without a mark between thousands: 1967."""
     return YEARS.start <= low and high < YEARS.stop

@@ -15,13 +15,12 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from decimal import Decimal
 from numbers import Complex
 from typing import TYPE_CHECKING, Any, Final
 
 from reticent.data.columns import is_utf8, texts
-from reticent.data.format import PLAIN, exact
+from reticent.data.format import exact, text_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,8 +30,8 @@ MOST_DIGITS: Final = 4300  # of an integer that Python writes
 
 
 def texts_of_objects(cells: Sequence[object]) -> pa.Array:
-    """The texts of cells: all at once where they are texts, one by one where a cell is something else or has none."""
-    return _column(cells, _text)
+    """The texts of cells."""
+    return _column(cells, text_of)
 
 
 def names_of_objects(cells: Sequence[object]) -> pa.Array:
@@ -41,9 +40,6 @@ def names_of_objects(cells: Sequence[object]) -> pa.Array:
 
 
 def _column(cells: Sequence[object], text: Callable[[Any], str | None]) -> pa.Array:
-    if set(map(type, cells)) <= {str, type(None)}:
-        with suppress(UnicodeError):
-            return texts(cells)  # type: ignore[arg-type]  # all are texts or None
     return texts([_written(cell, text) for cell in cells])
 
 
@@ -76,20 +72,11 @@ def _plain(cell: Any) -> Any:
     return None if type(cell).__name__ in ABSENT else cell
 
 
-def _text(cell: Any) -> str | None:
-    """The text of a cell as a file would have it: true and false by these words, 7.0 as 7."""
-    if cell is None or isinstance(cell, str):
-        return cell
-    if isinstance(cell, bool):
-        return "true" if cell else "false"
-    return PLAIN.spelled(cell) if isinstance(cell, float) else str(cell)
-
-
 def _name(cell: Any) -> str | None:
     """The one text of all cells that are equal to this one."""
     match cell:
         case None | str() | bool():
-            return _text(cell)
+            return text_of(cell)
         case Complex(imag=0) | Decimal():
             return _number(cell if isinstance(cell, Decimal) else cell.real)
         case datetime.datetime():

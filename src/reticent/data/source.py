@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -30,6 +31,7 @@ from reticent.data.columns import (
     numbers,
     storage_of,
     takes_text,
+    texts,
     truths,
     unfit,
     wanted,
@@ -44,6 +46,7 @@ from reticent.data.format import (
     is_spark,
     path_of,
     spark_name,
+    text_of,
 )
 from reticent.data.schema import Schema
 from reticent.errors import SpecError
@@ -415,6 +418,11 @@ def _spell(schema: Schema, name: str) -> Spell:
     """The texts of objects in a column: equal ones have one text where they name persons or keys."""
 
     def spelled(cells: Sequence[object]) -> pa.Array:
+        kinds = set(map(type, cells)) - {type(None)}
+        # most lists; of these names are equal where their texts are
+        if kinds in ({str}, {int}) or (not schema.names_rows(name) and kinds <= {str, int, float}):
+            with suppress(ValueError):  # no UTF-8, or more digits than Python writes
+                return texts(list(map(text_of, cells)))
         from reticent.data.object_texts import names_of_objects, texts_of_objects
 
         return names_of_objects(cells) if schema.names_rows(name) else texts_of_objects(cells)
