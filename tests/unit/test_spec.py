@@ -261,6 +261,23 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
         read_spec(tmp_path / "bad.toml")
 
 
+@pytest.mark.parametrize("content", [b"PK\x03\x04\xff\xfe", b"x,y\n1,2\n"])
+@pytest.mark.parametrize("name", ["t.xlsx", "t.parquet", "t.csv", "t.csv.gz"])
+def test_a_table_where_a_study_file_is_wanted_is_told_the_way_to_one(content: bytes, name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(SpecError, match=f"A table has one by reticent init {name}"):
+        read_spec(tmp_path / name)
+
+
+def test_a_certificate_is_no_study_file_and_a_study_file_no_table(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text('{"format": 1}', "utf-8")
+    with pytest.raises(SpecError, match=r"A certificate is looked at by reticent explain t\.json"):
+        read_spec(tmp_path / "t.json")
+    (tmp_path / "t.toml").write_text("[study]\n", "utf-8")
+    with pytest.raises(SpecError, match=r"Is it a study file\? Its table is meant"):
+        names_of(tmp_path / "t.toml")
+
+
 # --- the grammar for editors ------------------------------------------------------------------------------------------
 
 

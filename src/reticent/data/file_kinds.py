@@ -45,6 +45,7 @@ OTHERS: Final = {
     ".rdata": "Write it as .parquet or .csv.",
     **dict.fromkeys((".duckdb", ".ddb"), 'Name a table of it: source = "duckdb:///FILE?table=NAME".'),
     **dict.fromkeys((".sqlite", ".sqlite3"), 'Name a table of it: source = "sqlite:///FILE?table=NAME".'),
+    ".toml": "Is it a study file? Its table is meant.",
     ".json": "Write one object a line, and call it .jsonl.",
 }
 

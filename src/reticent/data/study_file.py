@@ -96,13 +96,10 @@ def read_spec(path: str | Path) -> Spec:
     except FileNotFoundError:
         raise SpecError(f"There is no study file {path.name}. Write one with: reticent init FILE") from None
     except (OSError, UnicodeDecodeError):
-        raise SpecError(f"{path.name} cannot be read as UTF-8 text.") from None
+        raise SpecError(_no_study(path) or f"{path.name} cannot be read as UTF-8 text.") from None
     except tomllib.TOMLDecodeError as error:
-        if path.suffix.lower() not in ("", ".toml"):
-            raise SpecError(
-                f"{path.name} is no study file, which is TOML. A table has one by reticent init "
-                f"{shlex.quote(path.name)}, or is opened by rt.study({str(path)!r}, columns=…)."
-            ) from None
+        if words := _no_study(path):
+            raise SpecError(words) from None
         raise SpecError(f"{path.name} is not TOML: {error}.{_toml_hint(path, str(error))}") from None
     except ValueError:  # a number of more digits than Python reads, a month that is none
         raise SpecError(f"{path.name} holds a number or a date that cannot be read.") from None
@@ -112,6 +109,19 @@ def read_spec(path: str | Path) -> Spec:
         return parse_spec(tables, path.resolve().parent)
     except RecursionError:
         raise SpecError(f"{path.name} is nested too deeply.") from None
+
+
+def _no_study(path: Path) -> str:
+    """Words for a file whose ending is not that of a study file; empty for one that may be a study file."""
+    ending, typed = path.suffix.lower(), shlex.quote(path.name)
+    if ending in ("", ".toml") or not path.is_file():
+        return ""
+    if ending == ".json":
+        return f"{path.name} is no study file, which is TOML. A certificate is looked at by reticent explain {typed}."
+    return (
+        f"{path.name} is no study file, which is TOML. A table has one by reticent init {typed}, or is opened by "
+        f"rt.study({str(path)!r}, columns=…)."
+    )
 
 
 LONGEST_LINE: Final = 200
