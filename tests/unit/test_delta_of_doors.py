@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import fields
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from reticent.privacy.cost import Cost
 from reticent.privacy.loss import ApproxDP, PureDP
 from reticent.statistics.grammar import parse
 from tests.support.cli_kit import run
+
+rehearsal = import_module("reticent.study.rehearsal")  # the package has a function of its name
 
 ROWS = {"x": np.arange(400) % 40, "y": np.arange(400) % 7}
 COLUMNS: dict[str, Any] = {"x": rt.integer(0, 40), "y": rt.integer(0, 6)}
@@ -196,3 +199,26 @@ def test_a_delta_that_rho_does_not_spend_is_named_and_compared_with_nobody() -> 
         ROWS, adjacency="add_remove", columns=COLUMNS, budget=budget, rows_each=1, override="a", people=100_000_000
     )
     assert many.plan("mean(x)", rho="0.1").noted == ()
+
+
+@pytest.mark.parametrize(("people", "made"), [(3500, 3500), (None, 1000), (5_000_000, 100_000)])
+def test_a_rehearsal_makes_up_the_declared_people(
+    people: int | None, made: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[int] = []
+    monkeypatch.setattr(rehearsal, "rehearse", lambda prepared, schema, people: told.append(people))
+    of = rt.study({"x": [1] * 9}, adjacency="add_remove", columns={"x": rt.integer(0, 9)}, budget=1, people=people)
+    of.rehearse(["count"], epsilon=1)
+    of.rehearse(["count"], epsilon=1, people=70)
+    assert told == [made, 70]
+
+
+@pytest.mark.parametrize(("delta", "told"), [("1e-8", "1e-8"), (None, "1e-6")])
+def test_prices_of_sessions_are_told_at_the_delta_of_the_budget(delta: str | None, told: str) -> None:
+    of = rt.study({"x": [1] * 9}, adjacency="add_remove", columns={"x": rt.integer(0, 9)}, budget="1", delta=delta or 0)
+
+    def prices(delta: str | None) -> object:
+        return of.session_prices(questions=20, positives=10, width=0.05, people=5_000, delta=delta)
+
+    assert prices(None) == prices(told)
+    assert prices(None) != prices("1e-7")

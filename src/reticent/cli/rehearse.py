@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command("rehearse", cls=Verb)
 @options.study
 @options.request
-@click.option("--people", type=AT_LEAST_ONE, default=1000, metavar="NUMBER", help="How many people to make up.")
+@click.option("--people", type=AT_LEAST_ONE, metavar="NUMBER", help="People to make up, instead of those declared.")
 @options.rows
 @options.engine
 @options.extensions
@@ -32,7 +32,7 @@ def rehearse(
     voice: Voice,
     study: Path,
     request: Request,
-    people: int,
+    people: int | None,
     rows: str | None,
     engine: tuple[str, ...],
     extensions: tuple[str, ...],
@@ -54,12 +54,12 @@ def rehearse(
         {
             "verb": "rehearse",
             "made_up": True,
-            "people": people,
+            "people": found.people,
             "answers": [answer_to_json(answer) for answer in found.answers],
             "caveats": list(found.caveats),
             "guarantee": as_data(found.guarantee.loss, found.guarantee.adjacency),
         },
-        f"Made-up rows for {people:,} people; your file was not read and nothing was charged.",
+        f"Made-up rows for {found.people:,} people; your file was not read and nothing was charged.",
         layout.answers(found.answers),
         layout.fields([*layout.under("note", found.caveats), ("guarantee", promised)]),
     )

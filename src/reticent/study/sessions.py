@@ -28,6 +28,7 @@ from reticent.privacy.numbers import Number
 
 if TYPE_CHECKING:
     from reticent.certificate.record import Record
+    from reticent.data.spec import Spec
     from reticent.learning.fit.handles import Handle
     from reticent.sessions.gaussian_answers import Prices
     from reticent.sessions.outlook import SessionKind
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
 
         @property
         def title(self) -> str: ...
+
+        @property
+        def spec(self) -> Spec: ...
 
         def plan(
             self,
@@ -310,14 +314,14 @@ def noisy_answers(
 
 
 def session_prices(
-    study: Payer,
+    study: Planner,
     *,
     questions: int,
     positives: int,
     width: float,
     people: int | None = None,
     beta: float = 0.05,
-    delta: Number = "1e-6",
+    delta: Number | None = None,
 ) -> Prices:
     """Prices of the sessions that could answer a plan: free, from public numbers alone.
 
@@ -331,8 +335,8 @@ def session_prices(
         Greatest error of an answer, and the probability that some answer is further off; both in (0, 1).
     people : int, optional
         How many persons; by default the declared number.
-    delta : number
-        At which rho is told as epsilon, in (0, 1).
+    delta : number, optional
+        At which rho is told as epsilon, in (0, 1); by default that of the budget, else 1e-6.
 
     Returns
     -------
@@ -344,6 +348,7 @@ def session_prices(
     PublicParameterError
         A number out of its range; no number of people where none is declared.
     """
+    from reticent.data.spec import sizes_of
     from reticent.sessions import gaussian_answers
 
     person = study.schema.person
@@ -357,7 +362,7 @@ def session_prices(
         kind=person.adjacency,
         rows=person.rows * person.moved,  # every price grows with the rows of a person, and so with steps
         beta=beta,
-        delta=delta,
+        delta=delta if delta is not None else sizes_of(study.spec.budget.loss)[1] or "1e-6",
     )
 
 

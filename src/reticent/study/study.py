@@ -206,7 +206,7 @@ class Study(StudyTerms):
         epsilon: Number | None = None,
         rho: Number | None = None,
         delta: Number | None = None,
-        people: int = 1_000,
+        people: int | None = None,
         rows: Number | None = None,
         override: str = "",
     ) -> Rehearsal:
@@ -222,8 +222,8 @@ class Study(StudyTerms):
             Only where something needs it.
         override : str
             The reason for an epsilon above 10. Nothing is charged.
-        people : int
-            Number of made-up persons, >= 1.
+        people : int, optional
+            Number of made-up persons, >= 1; by default the declared number up to 100,000, else 1,000.
         rows : number, optional
             How many rows a person has on average; by default the declared typical number, else from one to the most.
 
@@ -235,6 +235,7 @@ class Study(StudyTerms):
         from reticent.study import preparation, rehearsal
 
         at_least_one(people)
+        people = people or min(self.schema.person.people or 1_000, rehearsal.MOST_PEOPLE)
         joined, questions, cost = preparation.join(self, questions, (epsilon, rho, delta))
         of = joined._supposing(rows)
         public = people if self.schema.person.adjacency == "substitute" else self.schema.person.people
