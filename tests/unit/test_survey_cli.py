@@ -270,11 +270,11 @@ def test_options_that_do_not_fit_are_a_usage_error(here: Path, typed: tuple[str,
         (("design", "q", "--question", "Q?", "--epsilon", "11"), "protects no one"),
         (("design", "q", "--question", "Q?", "--method", "forced", "--truth", "1/2", "--yes", "1"), "no finite ε"),
         (("design", "affair", "--question", "Q?"), "exists and is not overwritten"),
-        (("form", "no.survey.toml"), "cannot be read"),
+        (("form", "no.survey.toml"), "There is no design file"),
         (("form", "affair.survey.toml", "--post", "http://a.example/"), "must begin with https"),
         (("form", "affair.survey.toml", "-o", "there.html"), "exists. Choose another name"),
         (("cards", "affair.survey.toml", "-o", "card.png"), ".svg or .pdf"),
-        (("collect", "none.json", "--design", "affair.survey.toml", "-o", "new.csv"), "cannot be read"),
+        (("collect", "none.json", "--design", "affair.survey.toml", "-o", "new.csv"), "There is no design file"),
         (("collect", "there.html", "--design", "affair.survey.toml", "-o", "new.csv"), "is no .json"),
         (("estimate", "none.csv", "--design", "affair.survey.toml"), "no file none.csv"),
         (("estimate", "answers.csv", "--design", "affair.survey.toml", "--column", "nope"), "no column 'nope'"),
@@ -316,3 +316,8 @@ def test_headers_may_be_whole_questions_and_the_check_rounds_the_epsilon_up(here
     (here / "long.csv").write_text(f"answer,{'x' * 3000}\nyes,a\n", "utf-8")
     refused = run("survey", "estimate", "--design", "affair.survey.toml", "long.csv")
     assert "more than 2,000 characters" in " ".join(refused.said.split())
+
+
+def test_a_design_file_that_is_not_there_is_told_so(tmp_path: Path) -> None:
+    found = run("survey", "form", str(tmp_path / "none.survey.toml"))
+    assert (found.code, "There is no design file none.survey.toml" in " ".join(found.said.split())) == (5, True)

@@ -75,6 +75,8 @@ def read(path: str | Path) -> DesignRecord | QuestionnaireRecord:
         if where.stat().st_size > LARGEST:
             raise SpecError(f"{where.name} is no design file: too long")
         fields = tomllib.loads(where.read_text("utf-8-sig"))
+    except FileNotFoundError:
+        raise SpecError(f"There is no design file {where.name}. Write one with: reticent survey design NAME") from None
     except (OSError, UnicodeDecodeError):
         raise SpecError(f"{where.name} cannot be read") from None
     except tomllib.TOMLDecodeError:
