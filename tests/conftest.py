@@ -55,7 +55,8 @@ def places(request: pytest.FixtureRequest, tmp_path: Path) -> Places:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Draw the noise of a test from a stream of its name, but for those that are about the system's bits."""
-    fresh = item.get_closest_marker("fresh") or item.get_closest_marker("audit")
+    long = item.get_closest_marker("audit") and not item.get_closest_marker("loop")
+    fresh = item.get_closest_marker("fresh") or long
     with drawn_from(SYSTEM if fresh else stream(item.nodeid)):
         return (yield)
 
@@ -84,8 +85,21 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as ``wide`` the cases beyond the first tier's: of each test it runs `FEW`, or n by the mark ``few(n)``."""
+    """Mark as ``wide`` the cases beyond the first tier's: of each test it runs `FEW`, or n by the mark ``few(n)``.
+
+    Of a test with the mark ``loop(n)`` the first two tiers have n cases, and `make audit` has the others.
+    """
     tests: dict[str, list[pytest.Item]] = {}
+    loops: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("loop"):
+            loops.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in loops.values():
+        mark = cases[0].get_closest_marker("loop")
+        kept = spread(len(cases), mark.args[0] if mark else 0)
+        for place, case in enumerate(cases):
+            if place not in kept:
+                case.add_marker("audit")
     for item in items:
         if not (item.get_closest_marker("wide") or item.get_closest_marker("audit")):
             tests.setdefault(item.nodeid.partition("[")[0], []).append(item)

@@ -114,6 +114,13 @@ def test_a_case_has_the_mark_that_its_place_gives(case: int, request: pytest.Fix
     assert alone or (request.node.get_closest_marker("wide") is None) == (case in spread(10, 2))
 
 
+@pytest.mark.loop(2)
+@pytest.mark.parametrize("case", range(10))
+def test_a_loop_leaves_the_cases_between_to_the_audit(case: int, request: pytest.FixtureRequest) -> None:
+    alone = request.node.session.testscollected < 2
+    assert alone or (request.node.get_closest_marker("audit") is None) == (case in spread(10, 2))
+
+
 @pytest.mark.parametrize("case", range(6))
 def test_a_convention_is_run_whole(case: int, request: pytest.FixtureRequest) -> None:
     assert request.node.get_closest_marker("wide") is None

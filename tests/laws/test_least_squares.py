@@ -415,6 +415,7 @@ def covered_of_replies(chance: float, tables: int = 1_000) -> float:
     return held / tables
 
 
+@pytest.mark.loop(1)
 @pytest.mark.wide
 @pytest.mark.parametrize("chance", [0.99, 0.5, 0.1, 0.03])
 def test_an_interval_holds_given_a_reply_where_replies_are_rare(chance: float) -> None:

@@ -134,6 +134,7 @@ def asked(touch: int | None) -> list[Query]:
     return queries(None if touch is None else Keys("g", ("a", "b"), touch) if touch else Keys("g", ("a",), 1))
 
 
+@pytest.mark.loop(21)
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("person", "touch"), CASES)
 @pytest.mark.parametrize("stands_in", [False, True])
@@ -254,6 +255,7 @@ def excess_behind(shape: Schema, query: Query, *, most: int) -> bool:
 CHAINS = [pytest.param(seed, marks=[] if seed < 2 else pytest.mark.wide) for seed in range(40)]
 
 
+@pytest.mark.loop(13)
 @pytest.mark.parametrize("seed", CHAINS)
 def test_no_neighbour_moves_an_integer_behind_a_chain_of_transformations_too_far(seed: int) -> None:
     adjacency: Kind = ("add_remove", "substitute")[seed % 2]

@@ -89,6 +89,7 @@ def check(law: Law, question: str, *, whole: bool) -> None:
         assert min(every) / CLOSE - step <= seen <= max(every) * CLOSE + step, (kind, question, every, seen)
 
 
+@pytest.mark.loop(12)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("whole", [False, True], ids=["real", "integer"])
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -97,6 +98,7 @@ def test_an_ordinary_column_lies_in_the_range_of_its_plan(name: str, question: s
     check(CHOSEN_BY[name], question, whole=whole)
 
 
+@pytest.mark.loop(14)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("whole", [False, True], ids=["real", "integer"])
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -212,6 +214,7 @@ def test_a_weighted_median_has_a_range_over_public_shapes_of_weights() -> None:
     assert of_weights["weights all alike"] < planned.noise
 
 
+@pytest.mark.loop(2)
 @pytest.mark.wide
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 @pytest.mark.parametrize("column", [rt.real(), rt.real(0, 100), rt.integer(0, 100)], ids=["free", "real", "whole"])

@@ -123,6 +123,7 @@ def believed(found: list[float], factor: float, most: float) -> bool:
     return bool(enough and scipy.stats.binom.sf(hits - 1, runs, most) > ERROR)
 
 
+@pytest.mark.loop(1)
 @pytest.mark.wide
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_intervals_cover_and_others_would_not(case: Case) -> None:

@@ -75,6 +75,7 @@ def neighbours(noise: SmoothNoise, bound: int) -> list[tuple[tuple[int, int], tu
     return found
 
 
+@pytest.mark.loop(8)
 @pytest.mark.wide
 @pytest.mark.parametrize("tail", [1, 2, 3, 5])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), ONE, Fraction(4)])

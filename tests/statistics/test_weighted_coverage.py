@@ -108,6 +108,7 @@ CASES: list[tuple[str, Kind, str, int]] = [
 ]
 
 
+@pytest.mark.loop(1)
 @pytest.mark.wide
 @pytest.mark.parametrize(("question", "kind", "epsilon", "size"), CASES)
 @pytest.mark.parametrize("table", [made_up, of_people])

@@ -53,6 +53,7 @@ def asked(method: Method) -> Options:
 # --- privacy ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.loop(5)
 @pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("near", ["add_remove", "substitute"])

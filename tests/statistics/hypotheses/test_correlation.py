@@ -112,6 +112,7 @@ def test_without_noise_the_effect_is_pearsons_r() -> None:
     assert p < 0.01
 
 
+@pytest.mark.loop(4)
 @pytest.mark.wide
 @pytest.mark.parametrize("kind", LAWS)
 @pytest.mark.parametrize(("n", "scale"), [(200, 1), (1_000, 2), (1_000, 10), (10_000, 10)])

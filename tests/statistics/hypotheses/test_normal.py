@@ -146,6 +146,7 @@ def _normal(generator: np.random.Generator, n: int) -> Floats:
     return generator.normal(0.0, 1.0, n)
 
 
+@pytest.mark.loop(3)
 @pytest.mark.wide
 @pytest.mark.parametrize("frame", [ANY, STANDARD], ids=["any", "named"])
 @pytest.mark.parametrize(("n", "scale"), [(60, 1), (200, 5), (200, 50), (2_000, 15), (10_000, 50)])
