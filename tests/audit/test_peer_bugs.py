@@ -328,10 +328,10 @@ def test_the_storage_of_a_column_changes_nothing(broken: pytest.MonkeyPatch) -> 
     assert storage_is_nothing([kind for kind, _, _ in STORED])
     honest = source._from_array
 
-    def narrow(column: Any, storage: Any) -> Any:
+    def narrow(column: Any, *of: Any) -> Any:
         if getattr(column, "dtype", None) == np.float32:
             column = np.clip(column, -60_000, 60_000).astype(np.float16)
-        return honest(column, storage)
+        return honest(column, *of)
 
     broken.setattr(source, "_from_array", narrow)
     assert not storage_is_nothing(["float32"])

@@ -523,7 +523,7 @@ def test_a_float_at_the_gate_is_found(broken: pytest.MonkeyPatch) -> None:
 @pytest.mark.wide
 def test_truncation_to_an_even_number_of_rows_is_found(broken: pytest.MonkeyPatch) -> None:
     honest = source._from_array
-    broken.setattr(source, "_from_array", lambda column, storage: honest(column[: len(column) // 2 * 2], storage))
+    broken.setattr(source, "_from_array", lambda column, *of: honest(column[: len(column) // 2 * 2], *of))
     assert kinds(["count"], rows=1) & {"sensitivity", "order"}
 
 
@@ -531,8 +531,8 @@ def test_truncation_to_an_even_number_of_rows_is_found(broken: pytest.MonkeyPatc
 def test_what_depends_on_the_order_of_rows_is_found(broken: pytest.MonkeyPatch) -> None:
     honest = source._from_array
 
-    def first_wins(column: Any, storage: Any) -> Any:
-        return honest([*column[:1], *[0 if isinstance(c, float) else c for c in column[1:]]], storage)
+    def first_wins(column: Any, *of: Any) -> Any:
+        return honest([*column[:1], *[0 if isinstance(c, float | np.integer) else c for c in column[1:]]], *of)
 
     broken.setattr(source, "_from_array", first_wins)
     assert kinds(["mean(x)"], triples=66) & {"order", "sensitivity"}
@@ -635,9 +635,9 @@ def noticed(broken: pytest.MonkeyPatch) -> list[int]:
     seen: list[int] = []
     honest = source._from_array
 
-    def reading(column: Any, storage: Any) -> Any:
+    def reading(column: Any, *of: Any) -> Any:
         seen.append(sum(cell is not None and cell == cell for cell in list(column)))
-        return honest(column, storage)
+        return honest(column, *of)
 
     broken.setattr(source, "_from_array", reading)
     return seen

@@ -418,11 +418,12 @@ class Spelt(str):
 def test_texts_all_at_once_are_those_one_by_one(odd: object) -> None:
     cells = ["a", odd, None, "ø", "a"]
     one_by_one = [texts_of_objects([cell, None, 1]).to_pylist()[0] for cell in cells]
-    assert texts_of_objects(cells).to_pylist() == one_by_one
+    spelt = opened._spell(Schema({"x": integer(0, 9)}, Person("add_remove")), "x")
+    assert spelt(cells).to_pylist() == one_by_one
     if isinstance(odd, str) and type(odd) is not Spelt:
         array = np.array(["a", odd, "ø"])
         expected = [texts_of_objects([cell, None, 1]).to_pylist()[0] for cell in array]
-        assert opened._from_array(array, "text", texts_of_objects).to_pylist() == expected
+        assert opened._from_array(array, "text", spelt).to_pylist() == expected
 
 
 def test_times_are_refused_where_text_is_wanted_and_dates_are_text() -> None:
