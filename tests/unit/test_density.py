@@ -18,6 +18,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import L1
 from reticent.synthesis.axis import Axis, axis, even, with_atoms
 from reticent.synthesis.density import Density, from_json, sampled
+from reticent.synthesis.drawing import SHADES, TILES, tiles
 
 PAID = Geometric(L1(Fraction(2), Adjacency("substitute")), Fraction(1)).guarantee
 X = axis("x", [0, 1, 3, 4])
@@ -54,6 +55,30 @@ def test_an_atom_of_an_axis_is_one_value_with_all_of_its_cell() -> None:
     drawn = sampled(SINGLE, 40_000, Replayed("single"))
     for value, mass in margin.atoms:  # five deviations
         assert float(np.mean(drawn[:, 0] == value)) == pytest.approx(mass, abs=5 * (mass / 40_000) ** 0.5)
+
+
+@pytest.mark.parametrize("density", [PLANE, BOXES, SINGLE], ids=["cells", "boxes", "single"])
+def test_the_tiles_of_a_map_hold_all_of_the_mass_where_it_is(density: Density) -> None:
+    across, up, heights = tiles(density)
+    held = heights * np.multiply.outer(np.diff(across), np.diff(up))
+    for place, edges in enumerate((across, up)):
+        inner = np.nextafter(edges[1:-1], -1.0) if place == 0 else edges[1:-1] - 1.0  # whole numbers below an edge
+        upto = density.marginal(density.axes[place].column).cdf(inner)
+        assert np.cumsum(held.sum(axis=1 - place))[:-1].tolist() == pytest.approx(upto.tolist(), abs=1e-9)
+    assert held.sum() == pytest.approx(1.0)
+
+
+def test_a_map_of_round_values_is_no_white_panel() -> None:
+    """Four values along each column, each in a cell of no width, with a sixteenth of the records at every two."""
+    atoms = [Fraction(value) for value in (0, 1, 2, 4)]
+    one, other = (with_atoms(axis(name, [0, 4]), atoms) for name in "xy")
+    masses = np.zeros((one.cells, other.cells))
+    masses[np.ix_(one.lone, other.lone)] = 1 / 16
+    masses[1, 1] = 1e-9  # all that was seen before
+    across, up, heights = tiles(of(one, other, masses=masses / masses.sum()))
+    shades = np.rint(SHADES * np.sqrt(heights / heights.max()))
+    assert (shades > SHADES / 2).sum() == 16
+    assert min(np.diff(across).min(), np.diff(up).min()) == pytest.approx(4 / TILES)
 
 
 def test_atoms_of_an_axis_have_a_cell_to_themselves() -> None:

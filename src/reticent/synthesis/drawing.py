@@ -5,6 +5,7 @@ Where the method bounds its distribution function as a whole, that function is d
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from reticent.calendar import DAY, Calendar, firsts, text
 from reticent.privacy.loss import words
-from reticent.synthesis.axis import Axis
+from reticent.synthesis.axis import ROUNDED, Axis
 from reticent.synthesis.density_validity import DensityParts
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ INK: Final = "#1f3b57"
 SHADE: Final = "#9db7d1"
 POINTS: Final = 1025  # of a curve
 SHADES: Final = 32  # of a map: a scale of more would be drawn as pixels
+TILES: Final = 48  # of a map, along each column
 TICKS: Final = 6  # of an axis of dates
 STRIDES: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)  # years between ticks
 TOWERS: Final = 3.0  # times the highest other probability, from which on a single value has an axis of its own
@@ -35,7 +37,7 @@ ROOT: Final = 0.5  # power of the scale of colours, so that a peak does not hide
 def figure(density: DensityParts) -> Figure:
     """One panel for one or two columns, one for each column beyond, and one for a bounded distribution function.
 
-    Where two columns have atoms, a panel for each column beside the map, which is of the others.
+    Where two columns have atoms, a panel for each column beside the map.
     """
     from matplotlib.figure import Figure
 
@@ -138,38 +140,49 @@ def distribution(density: DensityParts, panel: Axes, *, label: str = "", colour:
 
 
 def plane(density: DensityParts, panel: Axes) -> None:
-    """The density of two columns as a map; of the records that are at no atom."""
+    """The density of two columns as a map of tiles, single values included: the mean of each tile."""
     from matplotlib import colormaps
-    from matplotlib.collections import PatchCollection
     from matplotlib.colors import PowerNorm
-    from matplotlib.patches import Rectangle
 
     first, second = density.axes
-    shades = colormaps["Blues"].resampled(SHADES)
-    if density.boxes is None:
-        heights = density.masses / np.multiply.outer(first.sizes, second.sizes)
-        heights[first.lone] = 0.0
-        heights[:, second.lone] = 0.0
-        norm = PowerNorm(ROOT, 0.0, float(heights.max()))
-        panel.figure.colorbar(
-            panel.pcolormesh(first.cuts, second.cuts, heights.T, cmap=shades, norm=norm), ax=panel, label="density"
-        )
-    else:
-        boxes, cuts = density.boxes, (first.cuts, second.cuts)
-        sides = [(cut[boxes[:, k, 0]], cut[boxes[:, k, 1]]) for k, cut in enumerate(cuts)]
-        spans = [stop - start for start, stop in sides]
-        corners = zip(sides[0][0], sides[1][0], *spans, strict=True)
-        found = PatchCollection([Rectangle((x, y), width, height) for x, y, width, height in corners], cmap=shades)
-        found.set_array(density.masses / (spans[0] * spans[1]))
-        found.set_norm(PowerNorm(ROOT, 0.0, float((density.masses / (spans[0] * spans[1])).max())))
-        panel.add_collection(found)
-        panel.set_xlim(first.cuts[0], first.cuts[-1])
-        panel.set_ylim(second.cuts[0], second.cuts[-1])
-        panel.figure.colorbar(found, ax=panel, label="density")
+    across, up, heights = tiles(density)
+    shades, norm = colormaps["Blues"].resampled(SHADES), PowerNorm(ROOT, 0.0, float(heights.max()))
+    drawn = panel.pcolormesh(across, up, heights.T, cmap=shades, norm=norm)
+    panel.figure.colorbar(drawn, ax=panel, label="density")
     panel.set_xlabel(first.column)
     panel.set_ylabel(second.column)
     date_ticks(first, panel.xaxis)
     date_ticks(second, panel.yaxis)
+
+
+def tiles(density: DensityParts) -> tuple[Floats, Floats, Floats]:
+    """Edges of the tiles along two columns, and the mean density in each tile.
+
+    A tile is a cell of the release, or 1 / ``TILES`` of a column that has narrower cells. Nobody would see those, and
+    the density of a single value, which is a cell of no width, would leave all else white.
+    """
+    every, held = [], []
+    for place, one in enumerate(density.axes):
+        ends = np.arange(one.cells)[:, None] + (0, 1) if density.boxes is None else density.boxes[:, place]
+        edges = _tile_edges(one, one.cuts[np.unique(ends)])
+        upto = np.interp(edges, one.cuts, one.steps)
+        start, stop = one.steps[ends[:, :1]], one.steps[ends[:, 1:]]
+        shares = np.diff(np.clip(upto, start, stop), axis=1)
+        every.append(edges)
+        held.append(shares / shares.sum(axis=1, keepdims=True))
+    along, beside = held
+    masses = along.T @ (density.masses @ beside if density.boxes is None else density.masses[:, None] * beside)
+    return every[0], every[1], masses / np.multiply.outer(np.diff(every[0]), np.diff(every[1]))
+
+
+def _tile_edges(one: Axis, cuts: Floats) -> Floats:
+    """The edges of the cells of a column, or even ones where a cell is narrower than a tile."""
+    low, high = float(cuts[0]), float(cuts[-1])
+    if np.diff(cuts).min() >= (high - low) / TILES * (1.0 - ROUNDED):
+        return cuts
+    if one.whole:
+        return np.append(np.arange(low, high, math.ceil((high - low) / TILES)), high)
+    return np.linspace(low, high, TILES + 1)
 
 
 def date_ticks(one: Axis, along: XAxis | YAxis) -> None:
