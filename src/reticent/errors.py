@@ -65,7 +65,14 @@ class SpecError(Refusal):
 
 
 class QuestionError(Refusal):
-    """The question does not fit the study: unknown column, missing bounds, undeclared groups."""
+    """The question does not fit the study: unknown column, missing bounds, undeclared groups.
+
+    ``instead`` holds questions in its words that ask for less; a study names those that it accepts.
+    """
+
+    def __init__(self, *words: object, instead: tuple[str, ...] = ()) -> None:
+        super().__init__(*words)
+        self.instead = instead
 
 
 class BudgetError(Refusal):

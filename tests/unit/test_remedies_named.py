@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from reticent.data.spec import person_of
 from reticent.data.template import skeleton
 from reticent.errors import CheckError, PublicParameterError, Refusal
 from reticent.learning import LinearRegression
+from reticent.privacy.adjacency import Kind
 from reticent.study.study import Study
 
 
@@ -47,6 +49,41 @@ def test_least_squares_without_bounds_names_a_line_that_needs_none(on: str, inst
     assert f"If you know none, {instead} give no reply." in str(refused.value)
     assert "trimmed_mean" not in str(refused.value)
     study.plan([instead.split(": ")[-1].removeprefix("ask ").partition(". It")[0]], epsilon=8, people=9_000)
+
+
+@pytest.mark.few(4)
+@pytest.mark.parametrize("tail", ["", " by site"])
+@pytest.mark.parametrize("call", ["mean(x)", "mean(x, per=person)", "sum(x)", "sd(x)"])
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
+def test_each_question_that_a_refusal_for_bounds_names_is_planned(
+    adjacency: Kind, rows: int, call: str, tail: str
+) -> None:
+    study = rt.study(
+        {"who": [1], "x": [1.0], "site": ["a"]},
+        adjacency=adjacency,
+        columns={"x": rt.real(), "site": rt.category(["a", "b", "c"])},
+        budget=9,
+        person="who",
+        rows_each=rows,
+    )
+    with pytest.raises(Refusal) as refused:
+        study.plan([f"{call}{tail}"], epsilon=1, people=2_000)
+    listed = str(refused.value).partition("If you know none, use ")[2].partition(": ")[0]
+    named = re.split(r", (?=\"?[a-z]+\()| or ", listed)
+    assert named[0].removeprefix('"').startswith("median(x")
+    assert all(tail in one and ("per=person" in one) == ("per=person" in call) for one in named)
+    for one in named:
+        study.plan([one.replace('"', "")], epsilon=1, people=2_000)
+
+
+def test_a_question_that_would_be_a_guess_is_not_named_for_missing_bounds() -> None:
+    columns: dict[str, Column] = {"x": rt.real(), "site": rt.category(["a", "b", "c"])}
+    study = rt.study({"x": [1.0], "site": ["a"]}, adjacency="substitute", columns=columns, budget=9)
+    with pytest.raises(Refusal, match="a guess"):
+        study.plan(["location(x) by site"], epsilon=1, people=1_000)
+    with pytest.raises(Refusal, match=r"use median\(x\) by site: it may give no reply. Nothing was charged"):
+        study.plan(["mean(x) by site"], epsilon=1, people=1_000)
 
 
 def test_a_misspelt_column_is_answered_with_the_name_in_the_header(tmp_path: Path) -> None:

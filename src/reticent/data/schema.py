@@ -425,11 +425,12 @@ class Schema:
                     f"{asked} needs numbers, and {name} is a category. {labels or 'Ask for proportion or histogram.'}"
                 )
             own = f"low=…, high=… in the question, or clamp({name}, …, …)"  # an expression has no section
-            plain = f"use median({name}), trimmed_mean({name}) or mean({name}, method=clipped): they"
             where = own if name in self.computed and "(" in name else f"{section(name)} low = …, high = …"
+            free = () if instead else (f"median({name})", f"location({name})", f"mean({name}, method=clipped)")
+            told = f" If you know none, {instead} may give no reply." if instead else words_of_instead(free)
             raise QuestionError(
-                f"{asked} needs a range known without looking at the file: {where}. "
-                f"If you know none, {instead or plain} may give no reply. Nothing was charged."
+                f"{asked} needs a range known without looking at the file: {where}.{told} Nothing was charged.",
+                instead=free,
             )
         low, high = Fraction(column.low), Fraction(column.high)
         if max(abs(low), abs(high)) > PRODUCTS or high - low < 1 / PRODUCTS:
@@ -439,6 +440,14 @@ class Schema:
                 f"unit, a column computed as {name} * 1e6. Nothing was charged."
             )
         return low, high
+
+
+def words_of_instead(questions: Sequence[str]) -> str:
+    """The sentence that names questions without bounds; empty for none."""
+    if not questions:
+        return ""
+    told = " or ".join(filter(None, [", ".join(questions[:-1]), questions[-1]]))
+    return f" If you know none, use {told}: {'they' if len(questions) > 1 else 'it'} may give no reply."
 
 
 def _check_listed(name: str, column: Category, form: Format) -> None:

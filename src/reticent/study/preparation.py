@@ -224,7 +224,14 @@ def prepare(
         It spends a delta of at least 1 / (10 people), where their number is public.
     """
     with _hinting(study, questions if typed is None else typed):
-        made = _settled(study, questions, within, units)
+        try:
+            made = _settled(study, questions, within, units)
+        except QuestionError as refused:
+            if refused.instead:
+                from reticent.study.remedies import name_accepted
+
+                name_accepted(refused, study, questions, within, units)
+            raise
     # a question's own delta counts like the release's
     refuse_exposure(spent_delta(made.guarantee.loss), study.schema.person.people_at_risk(units))
     for note in (*public_notes(study, within, made), study.schema.person.nobodys):
