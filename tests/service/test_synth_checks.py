@@ -120,6 +120,26 @@ def test_a_refusal_names_the_call_that_was_made(study: Path) -> None:
     assert (code, "density(" in told) == (5, False), told
 
 
+def test_few_rows_are_judged_by_more_of_the_same_density() -> None:
+    x = np.random.default_rng(7).normal(50, 9, 4_000)
+    columns = {"x": rt.real(0, 100), "y": rt.real(0, 100)}
+    study = rt.study({"x": x, "y": 100 - x}, adjacency="add_remove", columns=columns, budget=9)
+    release = study.release(["density(x, y)"], epsilon=4)
+    first, *rest = release.synthetic(rows=10).good_for()
+    drawn = release["density(x, y)"].density.n
+    assert first == f"10 rows are too few to judge by: what follows is of {drawn:,} rows drawn from the same density"
+    assert any(line.startswith("relation of x and y kept") for line in rest)
+    assert "too few" not in release.synthetic().good_for()[0]
+
+
+def test_the_shell_is_told_its_own_spelling_of_checks(study: Path) -> None:
+    words = ("--epsilon", "2", "--rows", "10", "--yes", "--out")
+    code, text = run("synth", study, "--columns", "cost", "--checks", "0", *words, study.with_name("a.csv"))
+    assert (code, "--checks 0.1 would" in text, "checks=0.1" in text) == (0, True, False), text
+    code, text = run("synth", study, "--ask", "density(cost)", *words, study.with_name("b.csv"))
+    assert (code, "checks=0.1 would" in text) == (0, True), text
+
+
 @pytest.mark.wide
 def test_what_rows_are_good_for_is_said_once(study: Path) -> None:
     out = study.with_name("rows.csv")
@@ -176,3 +196,13 @@ def test_the_range_that_is_said_holds_every_row() -> None:
                 assert low <= values.min()
                 assert values.max() <= high
     assert told >= 1
+
+
+def test_the_note_on_bars_counts_the_records_that_are_in_none() -> None:
+    x = np.append(np.random.default_rng(3).uniform(0, 100, 3_000), np.zeros(1_000))
+    study = rt.study({"x": x}, adjacency="add_remove", columns={"x": rt.real(0, 100)}, budget=9)
+    told = study.release(["density(x)"], epsilon=8).certificate.caveats
+    (bars,) = [found for line in told if (found := re.search(r"together they hold ([\d,]+) records", line))]
+    (beside,) = [found for line in told if (found := re.match(r"([\d,]+) more records are at a single value", line))]
+    assert int(bars[1].replace(",", "")) == pytest.approx(3_000, abs=120)
+    assert int(beside[1].replace(",", "")) == pytest.approx(1_000, abs=40)

@@ -248,8 +248,14 @@ def test_a_check_that_holds_no_share_close_says_so() -> None:
     assert words(0.19).startswith("the table of x × y: every share within 19 points")
     assert words(0.63) == (
         "the table of x × y could not be checked: a share may be off by 63 points for noise (95 %). "
-        "4 times as much ε for checks would do: a larger ε, or a larger share, at most rt.density([…], checks=0.5)"
+        "4 times as much ε for checks would do: a larger ε, or a larger share, at most checks=0.5"
     )
+
+
+def test_a_cell_of_one_value_is_named_by_it() -> None:
+    whole, real = Axis("k", tuple(map(Fraction, (9, 10, 12))), whole=True), Axis("x", tuple(map(Fraction, (0, 1, 2))))
+    check = TableCheck((whole, real), (), (0, 0, 0, 0, 9), 1, 9)
+    assert [check._label(place) for place in (0, 3)] == ["k 9, x 0 to 1", "k 10 to 11, x 1 to 2"]
 
 
 def like(law: str, count: int, seed: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:

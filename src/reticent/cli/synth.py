@@ -143,7 +143,7 @@ def synth(
                 purpose=purpose,
                 record=about,
             )
-    _publish(voice, made, rows, received(out, made.receipt))
+    _publish(voice, made, rows, received(out, made.receipt), flags=columns is not None)
 
 
 def _question(ask: str | None, columns: str | None, checks: str | None, delta: str | None) -> Ask:
@@ -164,7 +164,7 @@ def _item(asked: Ask, epsilon: str | None, delta: str | None) -> ReleaseSpec:
     return ReleaseSpec("", (str(asked),), epsilon=cost, delta=own)
 
 
-def _publish(voice: Voice, made: Release, rows: int | None, out: Path) -> None:
+def _publish(voice: Voice, made: Release, rows: int | None, out: Path, *, flags: bool) -> None:
     voice.charged = "nothing" if made.stored else words(made.certificate.charged)
     written: list[str] = []
     good: tuple[str, ...] = ()
@@ -173,6 +173,8 @@ def _publish(voice: Voice, made: Release, rows: int | None, out: Path) -> None:
         if made.replied:
             rows_of = made.synthetic(rows=rows)
             drawn, good = len(rows_of), rows_of.good_for()
+            if flags:  # as the columns were given
+                good = tuple(text.replace("checks=", "--checks ") for text in good)
             (rows_of.to_csv if out.suffix.lower() == ".csv" else rows_of.to_parquet)(out)
             written.append(str(out))
         written += [str(path) for path in save(made.certificate, out.with_suffix(""), BESIDE)]

@@ -43,6 +43,8 @@ MOST_ROWS: Final = 1 << 30
 EMPTY: Final = 0.05  # of a column's range without rows, at an end, from which on it is said
 KEPT: Final = 0.1  # of a rank correlation: rows that may be farther off keep it roughly
 ROUGH: Final = 0.3  # and beyond this they do not
+FEW: Final = 400  # rows: of fewer a rank correlation is off by more than ``KEPT`` for drawing alone
+JUDGED: Final = 10_000  # rows, at most, that are drawn again where fewer are too few to judge by
 
 
 class Sentences(tuple[str, ...]):
@@ -205,9 +207,15 @@ class Synthetic:
             out the bias of wide cells or few coefficients, and says that nothing was checked. Then for each column
             the share of the records from which on a common value is found, or that none was looked for: what is not
             found is spread over the values near it. The last line but one says what becomes of records that lack a
-            value, where they may.
+            value, where they may. Where so few rows were drawn that chance would decide, the lines are of more rows of
+        the same density, and the first one says so.
         """
-        return Sentences(self._good_for())
+        if len(self) >= min(FEW, self.density.n):
+            return Sentences(self._good_for())
+        count = min(self.density.n, JUDGED, self._most or JUDGED)
+        again = Synthetic(self.density, self.certificate, count, notation=self._notation)
+        few = f"{len(self):,} row{'s are' if len(self) > 1 else ' is'} too few to judge by"
+        return Sentences((f"{few}: what follows is of {count:,} rows drawn from the same density", *again._good_for()))
 
     def _good_for(self) -> tuple[str, ...]:
         density, said = self.density, [self._beyond] if self._beyond else []

@@ -113,8 +113,8 @@ def told(release: LinearDensity, noisy: Floats, size: NoisySize) -> Outcome[Dens
             band=np.minimum(band, 1.0).reshape(cells),
             wander=min(wander, 1.0),
             words=(
-                f"each bar has noise of ±{radius_of(release.sums):,.0f} at 95 %, all hold {here:,.0f} records; "
-                "how much detail is kept follows from the noisy bars",
+                f"each bar has noise of ±{radius_of(release.sums):,.0f} at 95 %, together they hold {here:,.0f} "
+                "records; how much detail is kept follows from the noisy bars",
             ),
             grain=grain(release, masses, unsure, here).reshape(cells),
         )

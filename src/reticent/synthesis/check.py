@@ -102,7 +102,7 @@ class Discrepancy:
             return (
                 f"the table of {name} could not be checked: a share may be off by {most} points for noise (95 %). "
                 f"{self.times} times as much ε for checks would do: a larger ε, or a larger share, at most "
-                "rt.density([…], checks=0.5)"
+                "checks=0.5"
             )
         if self.reproduced:
             return f"the table of {name}: every share within {most} points of the real one (checked, 95 %)"
@@ -199,14 +199,7 @@ class TableCheck:
         if place >= self.cells:
             return f"= {self.axes[0].words(self.atoms[place - self.cells])}"
         at = np.unravel_index(place, [one.cells for one in self.axes])
-        return ", ".join(
-            f"{one.column} {one.words(one.edges[k])} to {one.words(one.edges[k + 1] - 1)}"
-            if one.step
-            else f"{one.column} {show(one.edges[k])} to {show(one.edges[k + 1] - 1)}"
-            if one.whole
-            else f"{one.column} {float(one.edges[k]):.4g} to {float(one.edges[k + 1]):.4g}"
-            for one, k in zip(self.axes, map(int, at), strict=True)
-        )
+        return ", ".join(f"{one.column} {_of_cell(one, k)}" for one, k in zip(self.axes, map(int, at), strict=True))
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -217,6 +210,15 @@ class TableCheck:
             "n": self.n,
             "off": self.off,
         }
+
+
+def _of_cell(one: Axis, place: int) -> str:
+    """A cell in words: its ends, or its one value."""
+    start, stop = one.edges[place], one.edges[place + 1] - one.whole
+    low, high = (
+        one.words(end) if one.step else show(end) if one.whole else f"{float(end):.4g}" for end in (start, stop)
+    )
+    return low if low == high else f"{low} to {high}"
 
 
 def from_json(fields: Mapping[str, Any]) -> TableCheck:

@@ -190,7 +190,7 @@ class JointDensity:
                 missing=missing,
                 band=np.minimum(np.hypot(radius, NORMAL * unsure * masses) / here, 1.0),
                 words=(
-                    f"{said}; each count has noise of ±{radius:,} at 95 %, all hold {here:,.0f} records",
+                    f"{said}; each count has noise of ±{radius:,} at 95 %, together they hold {here:,.0f} records",
                     *(sentence(one.axes[0].column, one.noticed) for one in margins),
                 ),
                 beside=None if missing is None else min(math.hypot(radius, NORMAL * unsure * missing) / here, 1.0),

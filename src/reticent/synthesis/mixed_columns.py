@@ -134,7 +134,7 @@ class MixtureDensity:
         total = max(rest + sum(atoms), 1)
         share = rest / total if sum(atoms) else 1.0
         radius = self.counter.radius(MISS, max(len(atoms), 1)) / total if atoms else 0.0
-        said = f"each atom's share has noise of ± {radius:.2g}" if atoms else ""
+        said = f"each atom's share has noise of ± {radius:.2g}, and its records are in no bar or cell" if atoms else ""
         masses = tuple(count / total for count in atoms)
         lost = missing[0] / max(missing[0] + total, 1) if missing else 0.0
         blur = unsure(self.plan) / total  # the number of the rest is off, too

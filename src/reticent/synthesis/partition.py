@@ -289,7 +289,11 @@ class PartitionDraw:
         noise = MixtureNoise(least_bar(self.counter, 1, BETA), NORMAL * unsure if number else 0.0, self.lost)
         made = at_values(rest, number, atoms, noise)
         noticed = self.plan.noticed(self.search, number + apart, len(self.bars))
-        words = (*made.words, sentence(self.plan.axes[0].column, noticed))
+        at = "a single value that has" if len(atoms) == 1 else f"{len(atoms)} single values, each with"
+        beside = (
+            (f"{apart:,.0f} more records are at {at} a share of its own, and in no bar",) if atoms and number else ()
+        )
+        words = (*made.words, *beside, sentence(self.plan.axes[0].column, noticed))
         return replace(made, noticed=noticed, guarantee=self.plan.guarantee, words=words)
 
     def _kept(self) -> list[int]:
