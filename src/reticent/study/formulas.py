@@ -34,8 +34,8 @@ from reticent.data.expression_tree import (
 )
 from reticent.data.format import section
 from reticent.data.query import Keys
-from reticent.data.schema import Category, Integer, Key, Schema, odd_in_call
-from reticent.errors import PublicParameterError, QuestionError
+from reticent.data.schema import Category, Integer, Key, Schema, odd_in_call, words_of_instead
+from reticent.errors import PublicParameterError, QuestionError, Refusal
 from reticent.statistics.grammar import parse
 from reticent.statistics.statistic import UNWEIGHTED, Ask, Statistic, ask, ours
 
@@ -468,3 +468,28 @@ def _touch(declared: Category | Integer, schema: Schema, chosen: Sequence[Key], 
 
 
 __all__ = ["extended", "keys_of", "name_of", "resolved", "tree_of"]
+
+
+def name_accepted(refused: QuestionError, asked: Sequence[Ask], accept: Callable[[Ask], object]) -> None:
+    """Let a refusal for missing bounds name those questions without bounds that the study accepts in its place.
+
+    Parameters
+    ----------
+    refused : QuestionError
+        Its words are changed.
+    asked : sequence of Ask
+        Of the release that was refused.
+    accept : function of a question
+        The plan of that question; a refusal where the study does not accept it.
+    """
+    told = str(refused)
+    item = next((one for one in asked if told.startswith(one.statistic.name)), None)
+    if item is None:
+        return
+    found = []
+    for text in refused.instead:
+        other = attrs.evolve(item, statistic=parse(text).statistic, as_asked=None, totals=False)
+        with suppress(Refusal):
+            accept(other)
+            found.append(str(other))
+    refused.args = (told.replace(words_of_instead(refused.instead), words_of_instead(found)),)

@@ -23,7 +23,7 @@ from reticent.statistics.grammar import parse
 from reticent.statistics.shares import ASSUMED, MANY
 from reticent.statistics.statistic import Ask
 from reticent.study.allocation import PreparedRelease, most, settle
-from reticent.study.formulas import understand
+from reticent.study.formulas import name_accepted, understand
 from reticent.study.terms import StudyTerms, at_least_one
 
 if TYPE_CHECKING:
@@ -228,9 +228,8 @@ def prepare(
             made = _settled(study, questions, within, units)
         except QuestionError as refused:
             if refused.instead:
-                from reticent.study.remedies import name_accepted
-
-                name_accepted(refused, study, questions, within, units)
+                asked = read_questions(study, questions)
+                name_accepted(refused, asked, lambda item: prepare(study, [item], within, units))
             raise
     # a question's own delta counts like the release's
     refuse_exposure(spent_delta(made.guarantee.loss), study.schema.person.people_at_risk(units))

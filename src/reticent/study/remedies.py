@@ -16,14 +16,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from reticent.data.schema import Integer, Real, words_of_instead
+from reticent.data.schema import Integer, Real
 from reticent.data.spec import sizes_of
 from reticent.errors import NAMED, QuestionError, Refusal, first_of, warn
 from reticent.exact.rounding import round_up
@@ -31,17 +30,13 @@ from reticent.privacy.cost import MOST_EPSILON
 from reticent.privacy.loss import ZCDP, ApproxZCDP
 from reticent.privacy.numbers import show
 from reticent.statistics.context import LIKELY, of_part, shown
-from reticent.statistics.grammar import parse
 from reticent.statistics.public_facts import remedies_of
 from reticent.statistics.statistic import Statistic
-from reticent.study.preparation import PublicTerms, UnlikelyAnswer, prepare, read_questions, silent_of
+from reticent.study.preparation import PublicTerms, UnlikelyAnswer, silent_of
 
 if TYPE_CHECKING:
-    from reticent.privacy.cost import Cost
     from reticent.statistics.context import ExpectedAccuracy, Step
     from reticent.study.allocation import PreparedRelease
-    from reticent.study.formulas import Questions
-    from reticent.study.terms import StudyTerms
 
 TIMES: Final = (2, 4, 8, 16, 32, 64)  # of the loss, and of the people, tried for what would help
 CLOSE: Final = 1.1  # times the least epsilon that would do, at most
@@ -83,36 +78,6 @@ def refuse_hopeless(terms: PublicTerms, prepared: PreparedRelease) -> None:
         f"No reply is likely with {_people(terms)}{told}: {_told(found)}. "
         f"{helps_words(terms, prepared, found)} {study._worded(declared)}"
     )
-
-
-def name_accepted(
-    refused: QuestionError, study: StudyTerms, questions: Questions, within: Cost, units: int | None
-) -> None:
-    """Let a refusal for missing bounds name those questions without bounds that the study accepts in its place.
-
-    Parameters
-    ----------
-    refused : QuestionError
-        Its words are changed.
-    study : StudyTerms
-    questions : statistic, text, or sequence of them
-        Of the release that was refused.
-    within : Cost
-        Total of the release.
-    units : int or None
-        The public number of persons, if there is one.
-    """
-    told = str(refused)
-    asked = [item for item in read_questions(study, questions) if told.startswith(item.statistic.name)]
-    found = []
-    for item in asked[:1]:
-        for text in refused.instead:
-            other = attrs.evolve(item, statistic=parse(text).statistic, as_asked=None, totals=False)
-            with suppress(Refusal):
-                prepare(study, [other], within, units)
-                found.append(str(other))
-    if asked:
-        refused.args = (told.replace(words_of_instead(refused.instead), words_of_instead(found)),)
 
 
 def _told(found: Sequence[UnlikelyAnswer]) -> str:

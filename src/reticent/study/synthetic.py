@@ -207,8 +207,8 @@ class Synthetic:
             out the bias of wide cells or few coefficients, and says that nothing was checked. Then for each column
             the share of the records from which on a common value is found, or that none was looked for: what is not
             found is spread over the values near it. The last line but one says what becomes of records that lack a
-            value, where they may. Where so few rows were drawn that chance would decide, the lines are of more rows of
-        the same density, and the first one says so.
+            value, where they may. Of few rows chance would decide: the lines are then of more rows of the same
+        density, and the first one says so.
         """
         if len(self) >= min(FEW, self.density.n):
             return Sentences(self._good_for())
