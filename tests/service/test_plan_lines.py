@@ -308,7 +308,8 @@ def test_slopes_have_lines_where_only_columns_far_apart_tell_them() -> None:
     assert "columns of this shape: at both ends beside a narrow y" in expected.note
     intercept, x, wide = expected.numbers
     assert intercept.noise is None
-    assert (x.noise, x.sampling) == expected.headline
+    assert expected.headline == (None, None)  # of the typical column, which has no reply
+    assert (expected.apart[0], x.noise, x.sampling) in expected.others
     assert x.noise is not None
     assert wide.noise == pytest.approx(x.noise / 1000)
 
@@ -359,4 +360,10 @@ def test_a_line_begins_with_the_width_of_a_typical_column(asked: str, typical: s
     widths = {name: (noise, sampling) for name, noise, sampling in line.others}
     assert line.typical == typical
     assert line.headline == widths[typical] != (line.noise, line.sampling)
+    assert (plan.lines[0].noise, plan.lines[0].sampling) == widths[typical]
+    (told,) = cast("list[dict[str, object]]", plan.to_json()["statistics"][:1])  # type: ignore[index]  # JSON
+    assert (told["typical"], told["noise"], told["sampling"]) == (typical, *widths[typical])
+    shapes = cast("dict[str, dict[str, float]]", told["other_shapes"])
+    assert shapes["usual"] == {"noise": line.noise, "sampling": line.sampling}
+    assert typical not in shapes
     assert "The first width is that of a typical column: no plan knows yours." in plan.footnote()

@@ -16,7 +16,7 @@ from reticent.privacy import loss as losses
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import Loss, words
 from reticent.privacy.numbers import show
-from reticent.statistics.context import ExpectedAccuracy, Step, hopeless, values_of
+from reticent.statistics.context import USUAL, ExpectedAccuracy, Step, hopeless, values_of
 from reticent.statistics.counts.incomplete_share import IncompleteStep
 from reticent.statistics.grammar import spelt
 from reticent.statistics.prepare import in_its_unit
@@ -46,7 +46,7 @@ class PlanLine:
     """One question of a plan: its share of the loss and the half-widths to expect at 95 %.
 
     ``seconds`` is the processor time that its rows take by a rough forecast; None where there is none. ``beside`` is
-    true of a number that nobody asked for, which stands beside the answers.
+    true of a number that nobody asked for. ``noise`` and ``sampling`` are those printed first, not the usual ones.
     """
 
     name: str
@@ -55,6 +55,19 @@ class PlanLine:
     estimand: str = ""
     seconds: float | None = None
     beside: bool = False
+
+    @property
+    def noise(self) -> float | None:
+        return self.expected.headline[0]
+
+    @property
+    def sampling(self) -> float | None:
+        return self.expected.headline[1]
+
+    def _other_shapes(self) -> dict[str, dict[str, float | None]]:
+        one, usual = self.expected, (self.expected.noise, self.expected.sampling)
+        shapes = one.others if usual == one.headline else ((USUAL, *usual), *one.others)
+        return {name: {"noise": a, "sampling": b} for name, a, b in shapes if name != one.typical}
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
@@ -197,18 +210,14 @@ class Plan:
                     "name": line.name,
                     "estimand": line.estimand,
                     "charge": losses.to_json(line.loss),
-                    "noise": line.expected.noise,
-                    "sampling": line.expected.sampling,
+                    "noise": line.noise,
+                    "sampling": line.sampling,
                     **({"typical": line.expected.typical} if line.expected.typical else {}),
                     **({"beside": True} if line.beside else {}),
                     **({"unit": line.expected.unit} if line.expected.unit else {}),
-                    "other_shapes": {
-                        shape: {"noise": noise, "sampling": sampling} for shape, noise, sampling in line.expected.others
-                    },
+                    "other_shapes": line._other_shapes(),
                     **(
-                        {"coefficients": [asdict(one) for one in line.expected.numbers]}
-                        if line.expected.numbers
-                        else {}
+                        {"coefficients": [asdict(one) for one in numbers]} if (numbers := line.expected.numbers) else {}
                     ),
                     "reply": dict(line.expected.replies),
                     "figures": dict(line.expected.figures),
