@@ -265,3 +265,29 @@ def test_the_range_of_a_plan_without_bounds_has_a_long_tail(question: str) -> No
     quartiles = math.exp(5) * 2.0 * math.sinh(1.5 * 0.67449)
     assert min(widths) / 2 < seen / quartiles < max(widths)
     assert 0.4 < seen / quartiles / (shapes["a long tail"] or 1.0) < 2.5
+
+
+@pytest.mark.parametrize("question", ["regress(y ~ x + z)", "mean(x)", "sd(x)", "median(x)", "quantile(a, 0.9)"])
+def test_no_first_width_falls_as_epsilon_falls(question: str) -> None:
+    """A slope had been planned at ± 0.129 for ε 1 and at ± 0.106 for ε .3, silently of columns with a wider spread."""
+    columns: dict[str, Column] = {"x": rt.real(-90, 600), "y": rt.real(-60, 600), "z": rt.real(0, 5000), "a": rt.real()}
+    table = {"id": [1], **{name: [1.0] for name in columns}}
+    rows = {"at_most": 100, "typical": 80}
+    study = rt.study(table, adjacency="add_remove", person="id", rows_each=rows, columns=columns, budget=9, people=4000)
+    lines = []
+    for epsilon in ("0.2", "0.3", "0.5", "1"):
+        try:
+            lines.append(study.plan([question], epsilon=epsilon).lines[0])
+        except rt.QuestionError:  # a guess, which is refused
+            continue
+    widths = [line.noise for line in lines if line.noise is not None]
+    assert widths
+    assert widths == sorted(widths, reverse=True)
+    assert len({line.expected.typical for line in lines if line.noise is not None}) == 1
+    for line in lines:  # without a width, the probability is that of the same column
+        chance = dict(line.expected.replies).get(line.expected.typical)
+        assert (line.noise is None) == (chance is not None and chance < 0.5)
+    if question.startswith("regress"):
+        row = next(row for row in study.plan([question], epsilon="0.3").rows() if "1/4" in row[0])
+        assert row[0] == "  with a deviation of 1/4"
+        assert row[2].startswith("±")

@@ -55,6 +55,8 @@ def _expected(draws: QuantileDraws, people: int) -> ExpectedAccuracy:
     )
     if both[0][1] < LIKELY or (told and told[0][1] < LIKELY):
         return ExpectedAccuracy(None, None, FEW if replies[0][1] < LIKELY else FEW_FOR_BOTH, (*replies, *told))
+    noise: float | None
+    sampling: float | None
     noise, sampling = _widths(draws, size, squares, None, tied=tied)
     if told:  # other columns are of rows with typical weights
         size, squares = weights[1].powers[1] * rows, weights[1].squares
@@ -79,6 +81,8 @@ def _expected(draws: QuantileDraws, people: int) -> ExpectedAccuracy:
     if bounded and not alike:
         widths = {name: width for name, width, _ in others}
         note += shapes.more_words(widths.get(HEAPED), widths.get(often.name))
+    if alike and not heaped and not bounded:  # a typical column has no reply: no width is that of one which has
+        others, noise, sampling = ((USUAL, noise, sampling), *others), None, None
     unit = "" if bounded else shapes.unit_of(spread=draws.spread)
     typical = often.name if bounded else HEAPED if alike else ""
     found = ExpectedAccuracy(

@@ -160,23 +160,23 @@ class Squares:
         ]
         seldom = {one.name for one in more if one.chance < LIKELY}
         middle = usual(self.plan, people, even)
-        widths, typical = middle.widths, f"a deviation of {MIDDLE}"
-        if widths is None or shapes[MIDDLE].widths is None:
+        typical, apart = f"a deviation of {MIDDLE}", tuple[str, ...]()
+        noise, sampling = middle.widths or shapes[MIDDLE].widths or (None, None)
+        if shapes[MIDDLE].widths is None:  # widths of another shape would fall as epsilon does: they stand apart
             told_of = [shape for shape in others if shape[0] not in seldom]
-            if not told_of and widths is None:
+            if not told_of and middle.widths is None:
                 return ExpectedAccuracy(None, None, note, replies)
-            typical = told_of[0][0] if told_of else ""
-            widths = widths or told_of[0][1:]
+            noise, sampling, apart = None, None, tuple(name for name, *_ in told_of[:1])
+        which = apart[0] if apart else typical
         by_shape = {f"a deviation of {name}": shape.each for name, shape in shapes.items()}
-        each = (by_shape | {one.name: one.each for one in more} | {"": middle.each})[typical]
+        by_shape |= {one.name: one.each for one in more}
         told_each = tuple(
             NumberWidths(name, one and one[0], one and one[1], unit)
-            for (name, unit), one in zip(self.coefficients, each, strict=False)
+            for (name, unit), one in zip(self.coefficients, by_shape[which], strict=False)
         )
-        untold = "columns in the middle of their range that tell nothing of y"
-        which = f"columns of this shape: {typical}{self._farther}" if typical else untold
-        note = f"of the first slope, for {which}; {note}"
-        return ExpectedAccuracy(*widths, note, replies, tuple(others), numbers=told_each, typical=typical)
+        note = f"of the first slope, for columns of this shape: {which}{self._farther}; {note}"
+        found = noise, sampling, note, replies, tuple(others)
+        return ExpectedAccuracy(*found, numbers=told_each, typical=typical, apart=apart)
 
 
 def _told_words(shapes: Mapping[str, AssumedWidths]) -> str:
