@@ -252,7 +252,7 @@ def test_a_guess_moves_no_price_and_refuses_nothing() -> None:
 def test_a_warning_supposes_the_share_that_passes_a_filter() -> None:
     of = study(people=None).where("y >= 90")
     of.plan(["mean(y)"], epsilon="0.1", people=PEOPLE)
-    assert _warned(of, "mean(y)", "0.1") == ""
+    assert "is as low as .003 if a tenth of the rows pass" in _warned(of, "mean(y)", "0.1")
     assert "No reply is likely with 300 people" in _warned(of.passing("0.05"), "mean(y)", "0.1")
 
 
@@ -381,3 +381,25 @@ def test_an_epsilon_that_helps_and_is_above_the_budget_says_so() -> None:
     assert re.search(r'epsilon="[\d.]+" in place of 0\.4, above the budget of 0\.5 \(P\(reply\)', helps), helps
     ample = rt.study(rows, adjacency="add_remove", columns={"y": rt.real(0, 90)}, budget="10", rows_each=1)
     assert "above the budget" not in " ".join(ample.plan(["median(y)"], epsilon="0.4", people=40).helps)
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("median(y) where y > 5 by g", r"if a tenth of the rows pass and \.\d+ in a group a tenth as large"),
+        ("median(y) where y > 5", "if a tenth of the rows pass"),
+        ("median(y) by g", "in a group a tenth as large as others"),
+        ("mean(b) where b > 5 by g", ""),
+    ],
+)
+def test_a_reply_that_hangs_on_the_rows_that_are_left_is_warned_of(question: str, said: str) -> None:
+    """A median by ward of the old had paid for two no replies without a word."""
+    rows = {"y": np.arange(3000.0), "b": np.arange(3000.0) % 100, "g": ["a", "b"] * 1500, "id": np.arange(3000) % 1500}
+    columns: dict[str, Any] = {"y": rt.real(), "b": rt.real(0, 100), "g": rt.category(["a", "b"])}
+    of = rt.study(rows, adjacency="add_remove", person="id", rows_each=12, columns=columns, budget=5)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        of.release([question], epsilon=1)
+    words = " ".join(str(one.message) for one in found)
+    assert ("A reply hangs on the rows that are left" in words) is bool(said)
+    assert re.search(said, words)

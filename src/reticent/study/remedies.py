@@ -29,7 +29,7 @@ from reticent.exact.rounding import round_up
 from reticent.privacy.cost import MOST_EPSILON
 from reticent.privacy.loss import ZCDP, ApproxZCDP
 from reticent.privacy.numbers import show
-from reticent.statistics.context import LIKELY, of_part, shown
+from reticent.statistics.context import A_TENTH, DISTANT, LIKELY, TENTH, hopeless, of_part, shown, without
 from reticent.statistics.public_facts import remedies_of
 from reticent.statistics.statistic import Statistic
 from reticent.study.preparation import PublicTerms, UnlikelyAnswer, silent_of
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 TIMES: Final = (2, 4, 8, 16, 32, 64)  # of the loss, and of the people, tried for what would help
 CLOSE: Final = 1.1  # times the least epsilon that would do, at most
 ENOUGH: Final = 0.9  # the probability of a reply that help is to reach
+SIZES: Final = {A_TENTH: "if a tenth of the rows pass", TENTH: "in a group a tenth as large as others"}
 ANYWAY: Final = "record=rt.Record(try_anyway=True)"
 
 
@@ -70,6 +71,7 @@ def refuse_hopeless(terms: PublicTerms, prepared: PreparedRelease) -> None:
     found = silent_of(terms, prepared, expected)
     if not found:
         _warn_of_rows(terms, prepared, expected)
+        _warn_of_sizes(terms, prepared, expected)
         return
     told = ", as a plan was told" if terms.units or people else ", which nobody told (plan with people=…)"
     typical = "" if study.schema.person.rows == 1 else " and rows = { at_most = …, typical = … }"
@@ -140,6 +142,25 @@ def _warn_of_rows(terms: PublicTerms, prepared: PreparedRelease, found: Mapping[
             "refused before it is charged."
         )
         warn(terms.study._worded(words))
+
+
+def _warn_of_sizes(terms: PublicTerms, prepared: PreparedRelease, found: Mapping[int, ExpectedAccuracy]) -> None:
+    """Warn of answers that have a reply of all rows, or of equal groups, and most likely none of a tenth as many."""
+    told: dict[str, list[str]] = {}
+    for place, one in found.items():
+        replies = [one for one in without(one.replies, one.typical) if DISTANT not in one[0].split(", ")]
+        few = {name: min(chances) for name in SIZES if (chances := of_part(tuple(replies), name))}
+        words = " and ".join(f"{shown(chance)} {SIZES[name]}" for name, chance in few.items() if chance < LIKELY)
+        if words and not hopeless(one.replies):
+            told.setdefault(words, []).append(prepared.asked[place].name)
+    if told:
+        listed = "; ".join(f"P(reply) of {first_of(names)} is as low as {words}" for words, names in told.items())
+        warn(
+            terms.study._worded(
+                f"A reply hangs on the rows that are left. With {_people(terms)}: {listed}. A plan tells it for yours, "
+                "with people=… and passing=…. A larger ε, bounds or fewer groups help."
+            )
+        )
 
 
 # --- what helps -------------------------------------------------------------------------------------------------------
