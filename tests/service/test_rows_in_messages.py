@@ -4,25 +4,39 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
-import pandas as pd
 import pytest
 
 import reticent as rt
 from reticent import survey
 from reticent.errors import ReticentError
 
-ROWS = pd.DataFrame({"age": [31_337.5, 41_441.25], "who": ["id-31337", "id-41441"]})
-HELD = {
-    "a column": ROWS["age"],
-    "texts": ROWS["who"],
-    "a table": ROWS,
-    "an array": ROWS["age"].to_numpy(),
-    "a list": ROWS["age"].tolist(),
-    "records": ROWS.to_dict("records"),
-    "lists": ROWS.to_dict("list"),
-}
+
+@cache
+def rows() -> Any:
+    """A table whose cells are in no message."""
+    import pandas as pd
+
+    return pd.DataFrame({"age": [31_337.5, 41_441.25], "who": ["id-31337", "id-41441"]})
+
+
+@cache
+def held() -> dict[str, Any]:
+    """The rows in the forms that people hold."""
+    table = rows()
+    return {
+        "a column": table["age"],
+        "texts": table["who"],
+        "a table": table,
+        "an array": table["age"].to_numpy(),
+        "a list": table["age"].tolist(),
+        "records": table.to_dict("records"),
+        "lists": table.to_dict("list"),
+    }
+
+
 USUAL = {"question": "mean(age)", "questions": "mean(age)", "formula": "age ~ cost", "level": "0.5", "epsilon": "1"}
 USUAL |= {"edges": "0:100:50", "among": "a", "statistic": "count", "low": "0", "high": "100", "k": "3"}
 LISTED = {("save", "files", "texts")}  # endings of files, each of which is refused by its name
@@ -30,6 +44,8 @@ OF_NOTEBOOKS = "load_ipython_extension", "import_module"
 
 
 def _study() -> rt.Study:
+    import pandas as pd
+
     table = pd.DataFrame({"age": [30, 50] * 600, "edu": ["none", "uni"] * 600, "cost": [1.5, 2.0] * 600})
     columns: Any = {"age": rt.integer(18, 99), "edu": rt.category(["none", "uni"]), "cost": rt.real(0, 100)}
     return rt.study(table, adjacency="add_remove", columns=columns, budget=10_000, override="a test")
@@ -59,7 +75,7 @@ def _doors(of: object) -> Iterator[tuple[str, Callable[..., object]]]:
             yield name, door
 
 
-def _called(door: Callable[..., object], at: inspect.Parameter, held: object) -> None:
+def _called(door: Callable[..., object], at: inspect.Parameter, rows: object) -> None:
     """A call whose parameter ``at`` has rows, and whose others are usual."""
     given, named = list[object](), dict[str, object]()
     for one in inspect.signature(door).parameters.values():
@@ -67,7 +83,7 @@ def _called(door: Callable[..., object], at: inspect.Parameter, held: object) ->
             continue
         if one.kind is one.VAR_KEYWORD or (one.kind is one.VAR_POSITIONAL and one.name != at.name):
             continue
-        value = held if one.name == at.name else USUAL.get(one.name, "age")
+        value = rows if one.name == at.name else USUAL.get(one.name, "age")
         if one.kind is one.KEYWORD_ONLY:
             named[one.name] = value
         else:
@@ -88,9 +104,9 @@ def test_no_refusal_quotes_rows(kind: str) -> None:
         except ValueError:
             continue
         for at in parameters.values():
-            for what, held in HELD.items():
+            for what, given in held().items():
                 try:
-                    _called(door, at, held)
+                    _called(door, at, given)
                 except ReticentError as refused:
                     met += 1
                     if _quotes(str(refused)) and (name, at.name, what) not in LISTED:
@@ -103,14 +119,14 @@ def test_no_refusal_quotes_rows(kind: str) -> None:
 
 
 def test_a_column_in_place_of_its_name_is_told_by_its_type() -> None:
-    study, ages = _study(), ROWS["age"]
+    study, ages = _study(), rows()["age"]
     for call, words in (
         (lambda: rt.mean(ages), r"a column is named by plain text, such as \"age\", got a Series"),
         (lambda: rt.mean("age").by(ages), "got a Series"),
         (lambda: study.release(ages, epsilon=1), "questions is public, and got a Series"),
         (lambda: study.xy(ages, "edu"), "columns is public, and got a Series"),
         (lambda: study.xy(["age"], ages), "y is public, and got a Series"),
-        (lambda: rt.regress(ROWS), "a DataFrame cannot be read"),
+        (lambda: rt.regress(rows()), "a DataFrame cannot be read"),
         (lambda: rt.quantile("age", "2"), "between 0 and 1, got 2"),
     ):
         with pytest.raises(rt.ReticentError, match=words):

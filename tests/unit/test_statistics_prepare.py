@@ -238,11 +238,11 @@ def test_bounds_and_caps_are_said_beside_the_number() -> None:
 
 
 WORK = {
-    "mean(x)": StepWork(),
-    "mean(x, method=clipped)": StepWork(),
-    "median(x)": StepWork(sorts=True),
-    "quantiles(x, 0.1 0.5 0.9, method=joint)": StepWork(sorts=True),
-    "iqr(x, method=joint)": StepWork(sorts=True),
+    "mean(x)": StepWork(half_widths=1),
+    "mean(x, method=clipped)": StepWork(half_widths=5),
+    "median(x)": StepWork(sorts=True, half_widths=3),
+    "quantiles(x, 0.1 0.5 0.9, method=joint)": StepWork(sorts=True, half_widths=5),
+    "iqr(x, method=joint)": StepWork(sorts=True, half_widths=12),
     "regress(x ~ n, method=robust)": StepWork(pairs=True),
     "regress(x ~ n)": StepWork(),
     "test(x ~ yes)": StepWork(simulates=True),
