@@ -16,11 +16,12 @@ import pytest
 
 from reticent.data import query_result
 from reticent.data.engines import row_choice
+from reticent.data.engines.casts import SHORT
 from reticent.data.engines.duckdb import DUCKDB, DuckDBDialect
 from reticent.data.engines.engine import Adopted, EngineSession
 from reticent.data.format import Limits
 from reticent.data.query import CappedPersons, DistinctPersons, Keys, Moments, Query, Ranks, Rows, Total
-from reticent.data.query_compiler import SHORT, columns_of
+from reticent.data.query_compiler import columns_of
 from reticent.data.query_result import QueryResult
 from reticent.data.schema import Person, Schema, category, grid_by_size, grid_by_width, integer, real
 from reticent.data.source import open_source
