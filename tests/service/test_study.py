@@ -660,3 +660,28 @@ def test_no_people_under_substitution_are_refused_before_the_charge(text: str) -
     with pytest.raises(QuestionError, match="no people, which is public here"):
         study.release([text], epsilon=1)
     assert {line.state for line in study.ledger.refusals()} == {"refused"}
+
+
+@pytest.mark.parametrize("form", ["arrays", "objects", "pandas", "arrow"])
+def test_a_list_of_other_texts_for_truth_values_is_refused_before_the_charge(form: str) -> None:
+    import pandas as pd
+
+    cells = [True, False] * 20
+    rows: Any = {
+        "arrays": {"s": np.array(cells)},
+        "objects": {"s": cells},
+        "pandas": pd.DataFrame({"s": cells}),
+        "arrow": pa.table({"s": cells}),
+    }[form]
+    for among in (["True", "False"], ["yes", "no"]):
+        study = rt.study(rows, adjacency="add_remove", columns={"s": rt.category(among)}, budget=9)
+        if form == "objects":  # of objects no type is public
+            assert study.release([rt.count().by("s")], epsilon=2)["count by s"].cells
+            continue
+        with pytest.raises(rt.SpecError, match=r"truth values: .*\"true\", \"false\""):
+            study.release([rt.count().by("s")], epsilon=2)
+        assert study.ledger.releases() == ()
+    keys: Any
+    for keys in (["true", "false"], [True, False], [0, 1]):
+        study = rt.study(rows, adjacency="add_remove", columns={"s": rt.category(keys)}, budget=9)
+        assert len(study.release([rt.count().by("s")], epsilon=2)["count by s"].cells) == 2

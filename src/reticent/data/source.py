@@ -48,7 +48,7 @@ from reticent.data.format import (
     spark_name,
     text_of,
 )
-from reticent.data.schema import Schema
+from reticent.data.schema import Category, Schema
 from reticent.errors import SpecError
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from reticent.data.engines.engine import Engine
 
 
+TRUTHS: Final = frozenset(["true", "false", 0, 1])  # keys that truth values have; True is 1
 Spell: TypeAlias = Callable[[Sequence[object]], "pa.Array"]
 
 
@@ -151,6 +152,14 @@ def with_numbers(source: Source, schema: Schema) -> Source:
     from reticent.data.files import CsvFile
 
     return source.with_numbers(schema) if isinstance(source, CsvFile) else source
+
+
+def check_truths(source: Source, schema: Schema) -> None:
+    """Refuse a list of other texts for a column of truth values: no row would have one of them."""
+    for name, storage in source.storage.items():
+        declared = schema.columns.get(name)
+        if storage == "truth" and isinstance(declared, Category) and not TRUTHS & {*declared.among}:
+            raise SpecError(f'column {name} holds truth values: write among = ["true", "false"]. Nothing was read.')
 
 
 def name_of(place: str) -> str:

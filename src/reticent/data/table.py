@@ -68,7 +68,7 @@ from reticent.data.schema import (
     read_columns,
     unfiltered,
 )
-from reticent.data.source import Source, engine_of, open_source, with_numbers
+from reticent.data.source import Source, check_truths, engine_of, open_source, with_numbers
 from reticent.errors import QuestionError, Refusal, ReticentError, SpecError
 
 if TYPE_CHECKING:
@@ -505,6 +505,7 @@ def open_table(
     """
     limits = limits or Limits()
     found = with_numbers(open_source(source, schema, delimiter=delimiter, engine=engine), schema)
+    check_truths(found, schema)
     if engine or limits != Limits():
         check_engine_settings(engine_of(found), engine, limits, schema)
     return Table(found, schema, limits, log, seen, swallowed=swallowed, further=further)
