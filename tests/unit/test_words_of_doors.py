@@ -82,6 +82,9 @@ def test_no_message_that_python_can_read_has_the_lines_of_a_study_file() -> None
         ('[columns."a b"] kind = "category", among = [...].', 'columns={"a b": rt.category([...])}.'),
         ('override = "…" in [budget]. A', 'override="…" of rt.study. A'),
         ("write x = y or x = z", "write x = y or x = z"),
+        ("use median(x, per=person) by ward, or mean(x)", 'use "median(x, per=person) by ward", or mean(x)'),
+        ("use iqr(x, per=person) by a, b: it may", 'use "iqr(x, per=person) by a, b": it may'),
+        ("use iqr(x, per=person) by a, location(x)", 'use "iqr(x, per=person) by a", location(x)'),
     ],
 )
 def test_a_line_of_a_study_file_is_told_as_an_argument(line: str, call: str) -> None:

@@ -88,7 +88,9 @@ VALUE: Final = r'(?:"[^"]*"|…|true|false|[\d.]+|[a-z_]+(?=[.,;]? )|\[[^\]]*\]|
 LINE: Final = re.compile(rf"(?:\[(?:study|person|budget|engine)\] )?\b({'|'.join(KEYS)}) = ({VALUE})")
 PAIR: Final = re.compile(r'("[^"]*"|\w+) = ')
 INLINE: Final = re.compile(r"\{ \w+ = [^{}]* \}")
-OF_EACH: Final = re.compile(r"(?<![\w\"'`.(])(\w+\([^()\"]*, per=person\))")  # a question, which is text in Python
+OF_EACH: Final = re.compile(  # a question, which is text in Python
+    r"(?<![\w\"'`.(])(\w+\([^()\"]*, per=person\)(?: by \w+(?:, \w+(?![\w(]| \w))*)?)"
+)
 NAMED: Final = re.compile(rf"\[(?:study|person|budget)\] (?:and )?({'|'.join(KEYS)})\b")
 HABITS: Final = (  # of formulas, of other tools and of SQL
     (re.compile(r"\b(regress|test)\(\s*(\w+)\s*,\s*(\w+)\s*(?=[,)])"), r"\1(\2 ~ \3"),
