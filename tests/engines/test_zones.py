@@ -14,7 +14,8 @@ import reticent as rt
 from reticent import calendar
 from reticent.data import table as tables
 from reticent.data.dates import datetime
-from reticent.data.engines.duckdb import DUCKDB
+from reticent.data.engines.casts import _read_moment
+from reticent.data.engines.duckdb import DUCKDB, DuckDBDialect
 from reticent.data.engines.engine import Engine
 from reticent.data.format import Limits
 from reticent.data.schema import Person, Schema
@@ -55,3 +56,15 @@ def test_a_zone_of_other_rules_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_table_without_zones_needs_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Table, "run", lambda *_: pytest.fail("nothing is to be asked"))
     opened(DUCKDB, {"x": rt.real(0, 1)}).probe_zones()
+
+
+def test_parts_of_times_are_found_by_their_places() -> None:
+    """Each search for all parts by the pattern takes as long as ten places: it had stood there six times."""
+    import ibis
+
+    iso = calendar.Calendar(step=60, zone="Europe/Berlin")
+    cells = ibis.table({"t": "string"}, name="cells")
+    text = DuckDBDialect().write(cells.select(v=_read_moment(cells.t, iso)))
+    year = iso.pattern.partition("(")[2][:12]
+    assert text.count(year) == text.count("REGEXP_MATCHES") > 0
+    assert "REGEXP_EXTRACT" in text  # the offset alone

@@ -220,21 +220,35 @@ def _listed_date(found: Expr, form: Format) -> Expr:
 
 def _read_moment(text: Expr, calendar: Calendar) -> Expr:
     """Seconds of a cell that is text."""
-    pattern = calendar.pattern
-    text = ibis.ifelse(text.re_search(pattern), text, ibis.null("string"))
-    parts = {name: text.re_extract(pattern, nth) for nth, name in enumerate(calendar.order, start=1)}
-    parts = {name: ibis.ifelse(part == "", "0", part) for name, part in parts.items()}
+    # tested here, and not around all that follows: DuckDB computes once what is the same, but not within a branch
+    text = ibis.ifelse(text.re_search(calendar.pattern), text, ibis.null("string"))
+    text = text if calendar.format else text.strip()
+    parts = _parts_by_pattern(text, calendar) if calendar.format else _parts_by_place(text)
     day = _year(parts, calendar.century) + "-" + _month(parts) + "-" + parts["%d"]
     time = [_hour(parts), *(parts.get(name, ibis.literal("0")) for name in ("%M", "%S"))]
     wall = (day + " " + time[0] + ":" + time[1] + ":" + time[2]).try_cast("timestamp")
     found = seconds_of(wall)
     if not calendar.zone or calendar.format:
         return found
-    offset = text.re_extract(pattern, len(parts) + 1)
+    offset = text.right(len("+01:00")).re_extract(r"(Z|[+-][0-9][0-9]:?[0-9][0-9])$", 1)
     digits = ibis.ifelse((offset == "") | (offset == "Z"), "+0000", offset.replace(":", ""))
     minutes = digits.substr(1, 2).cast("float64") * double(60) + digits.substr(3, 2).cast("float64")
     east = ibis.ifelse(digits.substr(0, 1) == "-", double(60), double(-60)) * minutes
     return ibis.ifelse(offset == "", found, _local(found + east, calendar.zone))
+
+
+def _parts_by_pattern(text: Expr, calendar: Calendar) -> dict[str, Expr]:
+    """Digits and names of a text of the pattern, by directive; 0 for those that it lacks."""
+    parts = {name: text.re_extract(calendar.pattern, nth) for nth, name in enumerate(calendar.order, start=1)}
+    return {name: ibis.ifelse(part == "", "0", part) for name, part in parts.items()}
+
+
+def _parts_by_place(text: Expr) -> dict[str, Expr]:
+    """The same of a text as ISO 8601 has it, by their places: to find them by the pattern takes five times as long."""
+    timed, exact = text.substr(10, 1).isin(["T", " "]), text.substr(16, 1) == ":"
+    parts = {"%Y": text.substr(0, 4), "%m": text.substr(5, 2), "%d": text.substr(8, 2)}
+    parts |= {"%H": ibis.ifelse(timed, text.substr(11, 2), "0"), "%M": ibis.ifelse(timed, text.substr(14, 2), "0")}
+    return parts | {"%S": ibis.ifelse(timed & exact, text.substr(17, 2), "0")}
 
 
 def _year(parts: Mapping[str, Expr], century: int) -> Expr:

@@ -120,7 +120,8 @@ def _compiler() -> Any:
             return self.f.anon.regexp_extract(operands["arg"], pattern(op), operands["index"])
 
         def visit_Substring(self, op: Any, *, arg: Any, start: Any, length: Any) -> Any:
-            return self.f.anon.substring(arg, sge.convert(op.start.value + 1), length)
+            ends = () if length is None else (length,)  # of a null there would be none of any text
+            return self.f.anon.substring(arg, sge.convert(op.start.value + 1), *ends)
 
         def visit_ScalarUDF(self, op: Any, **operands: Any) -> Any:
             if op.__func_name__ == "hexadecimal":
