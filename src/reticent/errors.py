@@ -29,7 +29,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _MARKS: Final = ("__array__", "__dataframe__", "__arrow_c_stream__", "__arrow_c_array__")  # of what holds rows
-_OF_ROWS: Final = "self", "rows", "X", "y"  # parameters that take them; y where X is one
+_OF_ROWS: Final = "self", "rows", "X", "y", "sample_weight", "answers", "covariates"  # y where X is one
+SHORT_LIST: Final = 4  # numbers or texts that a message quotes, such as two bounds
 NAMED: Final = 12  # names that a message lists
 TOLD: Final = ("charged", "spent", "Nothing was read", "No row was read")  # words that say already what was charged
 
@@ -172,6 +173,8 @@ def _quote_no_rows(told: ReticentError, given: Iterable[object]) -> None:
             _quote_no_rows(told, [part for _, part in one.items()])
         elif held:
             _quote_no_rows(told, one)
+        if held and not isinstance(one, dict) and len(one) <= SHORT_LIST and not any(map(_can_hold, one)):
+            continue
         if held and not any(str(next(iter(one))) in str(words) for words in told.args):
             continue  # nothing of it is quoted: its text may be long
         kind = kind_of(one)
@@ -180,6 +183,11 @@ def _quote_no_rows(told: ReticentError, given: Iterable[object]) -> None:
                 told.args = tuple(str(words).replace(quoted, kind) for words in told.args)
                 if isinstance(told, SpecError):
                     told.problems = tuple(problem.replace(quoted, kind) for problem in told.problems)
+
+
+def _can_hold(given: object) -> bool:
+    """Tell if an argument is a list, a record, an array, a column or a table."""
+    return isinstance(given, list | tuple | set | frozenset | dict) or _is_marked(given)
 
 
 def _is_marked(given: object) -> bool:

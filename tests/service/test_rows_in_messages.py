@@ -19,7 +19,7 @@ def rows() -> Any:
     """A table whose cells are in no message."""
     import pandas as pd
 
-    return pd.DataFrame({"age": [31_337.5, 41_441.25], "who": ["id-31337", "id-41441"]})
+    return pd.DataFrame({"age": [31_337.5, 41_441.25] * 3, "who": ["id-31337", "id-41441"] * 3})
 
 
 @cache

@@ -28,6 +28,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
 from reticent.statistics.answer import Answer
 from reticent.statistics.context import Step
+from reticent.statistics.grammar import spelt
 from reticent.statistics.prepare import dated, of_years
 from reticent.study.allocation import PreparedRelease
 from reticent.study.comparisons import Comparisons
@@ -90,7 +91,7 @@ class Release(Comparisons):
                 'release["mean(age) by ward"]["north"]. By place: release.answers[0]. All cells: '
                 'release.frame().to_pandas(), and release.save("table") for files.'
             )
-        if isinstance(name, str) and (found := self._answers.get(name)):
+        if found := self._answers.get(spelt(str(getattr(name, "name", name)), self._answers)):
             return found
         from reticent.statistics.comparison import find
 
