@@ -278,7 +278,7 @@ class Plan:
         text += "".join(f" {note}." for note in self.noted)
         if self.seconds is not None:
             text += f" Once asked for, it takes roughly {self.seconds:.1g} s of one processor"
-            text += f"{self._room()}. The first release of a process starts the engine: some 2 to 3 s more."
+            text += f"{self._room()}, after some 3 s of start-up."
         if self.left is not None:
             text += f" {words(self.left)} is left."
         if self.reason or not self.affordable:
