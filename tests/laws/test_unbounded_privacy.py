@@ -176,8 +176,6 @@ def test_the_enumeration_refutes_mutants(monkeypatch: pytest.MonkeyPatch, mutant
         monkeypatch.setattr(JointQuantiles, "_each", forgotten)
     else:
         monkeypatch.setattr(joint, "UNIT", UNIT // 3)
-        for name in ("_mechanism", "_rate"):  # that are made anew, and kept by none
-            monkeypatch.setattr(joint, name, getattr(joint, name).__wrapped__)
     assert law_line(monkeypatch, "add_remove", Fraction(1)) == "refuted"
 
 

@@ -523,16 +523,24 @@ class JointQuantiles:
 # --- one draw, and the tree of them ----------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=256)
 def _mechanism(epsilon: Fraction) -> Exponential:
     """The same for every level."""
-    return Exponential(Linf(Fraction(UNIT), ROW), epsilon)
+    return _of_unit(UNIT, epsilon)
+
+
+def _rate(share: Fraction, epsilon: Fraction) -> float:
+    """Exponential rate of the rank error at a level, per rank."""
+    return _rate_of_unit(UNIT, share, epsilon)
+
+
+@lru_cache(maxsize=256)
+def _of_unit(unit: int, epsilon: Fraction) -> Exponential:
+    return Exponential(Linf(Fraction(unit), ROW), epsilon)
 
 
 @lru_cache(maxsize=256)  # a plan asks the same few thousands of times
-def _rate(share: Fraction, epsilon: Fraction) -> float:
-    """Exponential rate of the rank error at a level, per rank."""
-    return float(_mechanism(epsilon).rate * level_of(share, ROW.kind).b)
+def _rate_of_unit(unit: int, share: Fraction, epsilon: Fraction) -> float:
+    return float(_of_unit(unit, epsilon).rate * level_of(share, ROW.kind).b)
 
 
 def _descended(
