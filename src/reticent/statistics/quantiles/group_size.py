@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Final
 
 from reticent.data.query_result import Counts
 from reticent.mechanisms.geometric import Geometric
+from reticent.statistics.context import beyond
 from reticent.statistics.intervals import two_laplace_tail
 from reticent.statistics.quantiles.shapes import TIED
 
@@ -95,22 +96,37 @@ def unsure(mechanism: Geometric, *, replaced: bool) -> float:
     return two_laplace_tail(FLATTERED) * float(mechanism.scale) / (2.0 if replaced else 1.0)
 
 
-def least_passing(holds: Callable[[float], bool], scale: float) -> float:
-    """The number from which on a condition holds, to .2 % of a scale; infinite where no table has so many rows.
-
-    P(holds(number + noise)) is then ``beyond`` for every number, of which this one is searched for once.
+def chance_of(
+    found: dict[Hashable, float], rule: Hashable, holds: Callable[[float], bool], number: float, scale: float
+) -> float:
+    """P(holds(number + noise)) of two Laplace parts, as of ``passing``, for a condition asked of many numbers.
 
     Parameters
     ----------
+    found : dict
+        Least numbers by rule: one is searched for once, for all groups and all numbers of people of a plan.
+    rule : hashable
+        Name of the condition there.
     holds : callable
         The rule of a release: it decides by a released number alone, and not at 0.
+    number : float
+        The true number, as a plan supposes it.
     scale : float
-        That of a part of the noise, > 0.
+        That of either part; 0 where the number is public.
 
     Returns
     -------
     float
     """
+    if not scale:
+        return 1.0 if holds(number) else 0.0
+    if rule not in found:
+        found[rule] = _least_passing(holds, scale)
+    return beyond(found[rule] - number, [scale, scale])
+
+
+def _least_passing(holds: Callable[[float], bool], scale: float) -> float:
+    """The number from which on a condition holds, to .2 % of a scale; infinite where no table has so many rows."""
     low, high = 0.0, scale
     while not holds(high):
         low, high = high, 2.0 * high

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final
@@ -93,7 +93,7 @@ class QuantileDraws:
     _mechanisms: dict[tuple[int, ...], Exponential] = field(default_factory=dict, init=False, compare=False)
     _rates: dict[tuple[int, ...], float] = field(default_factory=dict, init=False, compare=False)
     _usual: dict[bool | None, Cells] = field(default_factory=dict, init=False, compare=False)
-    _least: dict[Hashable, float] = field(default_factory=dict, init=False, compare=False)
+    least: dict[Hashable, float] = field(default_factory=dict, init=False, compare=False)  # as ``chance_of`` finds them
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -120,12 +120,6 @@ class QuantileDraws:
         private = size is not None and self.units is None
         less = unsure(size, replaced=self.replaced) / self.unit if size is not None and private else 0.0
         return GroupSize(values, None if size is None else False, values - less)
-
-    def remembered(self, rule: Hashable, least: Callable[[], float]) -> float:
-        """The least number of values by a rule, which every group and every number of people of a plan share."""
-        if rule not in self._least:
-            self._least[rule] = least()
-        return self._least[rule]
 
     def supposed_cells(self, size: GroupSize, among: Cells | None) -> Cells:
         """The candidates, or those of a usual magnitude before it is known."""

@@ -20,14 +20,13 @@ from reticent.statistics.context import (
     USUAL,
     ExpectedAccuracy,
     Replies,
-    beyond,
     of_persons,
     shown,
 )
 from reticent.statistics.intervals import FEW, NONE, half_width, normal_half_width
 from reticent.statistics.magnitude import candidates, far_binade, reach, usual_binade
 from reticent.statistics.quantiles import reply_rule, shapes
-from reticent.statistics.quantiles.group_size import GroupSize, least_passing
+from reticent.statistics.quantiles.group_size import GroupSize, chance_of
 from reticent.statistics.quantiles.quantile_draws import QuantileDraws
 from reticent.statistics.quantiles.shapes import TIED, ColumnShape, WeightShape, ties_expected
 
@@ -219,10 +218,7 @@ def _replies(
             given = GroupSize(number, verdict, number - less)
             return enough(draws, given, among) and (not draws.cells.free or enough(draws, given, None))
 
-        if not scale:
-            return 1.0 if holds(size) else 0.0
-        least = draws.remembered((enough, ties, binade), lambda: least_passing(holds, scale))
-        return beyond(least - size, [scale, scale])
+        return chance_of(draws.least, (enough, ties, binade), holds, size, scale)
 
     near, far = usual_binade(draws.cells) if draws.cells.free else None, far_binade(draws.cells)
     others = () if far is None else ((DISTANT, chance(True, far)),)

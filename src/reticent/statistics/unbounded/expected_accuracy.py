@@ -12,19 +12,10 @@ from fractions import Fraction
 from statistics import NormalDist
 from typing import Final, TypeAlias, assert_never
 
-from reticent.statistics.context import (
-    DISTANT,
-    HEAPED,
-    USUAL,
-    Replies,
-    beyond,
-    normally,
-    of_any,
-    passing,
-)
+from reticent.statistics.context import DISTANT, HEAPED, USUAL, Replies, normally, of_any, passing
 from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, student_stretch, too_few
 from reticent.statistics.magnitude import candidates, far_binade, usual_binade
-from reticent.statistics.quantiles.group_size import GroupSize, least_passing
+from reticent.statistics.quantiles.group_size import GroupSize, chance_of
 from reticent.statistics.quantiles.shapes import (
     OTHERS,
     ROUNDED,
@@ -101,11 +92,7 @@ def of_size(made: JointQuantiles, n: float, spread: float | None) -> Replies:
             size = GroupSize(number, verdict, number - less)
             return made.feasible(size) and made.feasible(size, among)
 
-        if not scales:
-            return 1.0 if enough(n) else 0.0
-        if (verdict, binade) not in made.least:  # once for all groups, and for all numbers of people
-            made.least[verdict, binade] = least_passing(enough, scales[0])
-        return beyond(made.least[verdict, binade] - n, scales)
+        return chance_of(made.least, (verdict, binade), enough, n, max(scales, default=0.0))
 
     others = () if far is None else ((DISTANT, chance(True, far)),)
     return (USUAL, chance(tied(made, n, spread), near)), (HEAPED, chance(True, near)), *others

@@ -316,7 +316,7 @@ class JointQuantiles:
 
     @cached_property
     def least(self) -> dict[Hashable, float]:
-        """Least numbers of values that give a reply, by rule: those that a plan searched for."""
+        """Least numbers of values that give a reply, as ``chance_of`` finds them."""
         return {}
 
     @cached_property

@@ -37,27 +37,12 @@ from reticent.privacy.numbers import positive, show, to_digits
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.column_step import GroupResult, PlannedStep
-from reticent.statistics.context import (
-    OFF_MIDDLE,
-    ExpectedAccuracy,
-    Replies,
-    Setting,
-    of_any,
-    passing,
-)
+from reticent.statistics.context import OFF_MIDDLE, ExpectedAccuracy, Replies, Setting, of_any, passing
 from reticent.statistics.intervals import FEW, NONE, half_width, normal_half_width, student_stretch, too_few
 from reticent.statistics.moments.log_mean import LogStatistic
 from reticent.statistics.moments.moment_step import UNIT, MomentStep
 from reticent.statistics.prepare import estimand
-from reticent.statistics.quantiles.shapes import (
-    AMOUNT,
-    AT_A_BOUND,
-    NORMAL,
-    OTHERS,
-    PLACES,
-    TYPICAL,
-    ColumnShape,
-)
+from reticent.statistics.quantiles.shapes import AMOUNT, AT_A_BOUND, NORMAL, OTHERS, PLACES, TYPICAL, ColumnShape
 from reticent.statistics.shares import percent
 from reticent.statistics.unbounded.clipped_mean import moments_of, powers
 from reticent.statistics.unbounded.column_counts import ColumnTerms
