@@ -29,6 +29,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _MARKS: Final = ("__array__", "__dataframe__", "__arrow_c_stream__", "__arrow_c_array__")  # of what holds rows
+_HELD: Final = (list, tuple, set, frozenset, dict)
 _OF_ROWS: Final = "self", "rows", "X", "y", "sample_weight", "answers", "covariates"  # y where X is one
 SHORT_LIST: Final = 4  # numbers or texts that a message quotes, such as two bounds
 NAMED: Final = 12  # names that a message lists
@@ -166,7 +167,7 @@ def _quote_no_rows(told: ReticentError, given: Iterable[object]) -> None:
     """
     one: Any
     for one in given:
-        held = isinstance(one, list | tuple | set | frozenset | dict)
+        held = isinstance(one, _HELD)
         if not (held and one) and not _is_marked(one):
             continue
         if isinstance(one, dict) or (hasattr(one, "columns") and hasattr(one, "items")):
@@ -177,7 +178,7 @@ def _quote_no_rows(told: ReticentError, given: Iterable[object]) -> None:
             continue
         if held and not any(str(next(iter(one))) in str(words) for words in told.args):
             continue  # nothing of it is quoted: its text may be long
-        kind = kind_of(one)
+        kind = _kind_of(one)
         for text in (repr(one), str(one)):
             for quoted in (f"'{text}'", text, f"{text[:60]!r}", text[:60]):
                 told.args = tuple(str(words).replace(quoted, kind) for words in told.args)
@@ -187,7 +188,7 @@ def _quote_no_rows(told: ReticentError, given: Iterable[object]) -> None:
 
 def _can_hold(given: object) -> bool:
     """Tell if an argument is a list, a record, an array, a column or a table."""
-    return isinstance(given, list | tuple | set | frozenset | dict) or _is_marked(given)
+    return isinstance(given, _HELD) or _is_marked(given)
 
 
 def _is_marked(given: object) -> bool:
@@ -195,7 +196,7 @@ def _is_marked(given: object) -> bool:
     return not isinstance(given, type) and any(hasattr(given, mark) for mark in _MARKS)
 
 
-def kind_of(given: object) -> str:
+def _kind_of(given: object) -> str:
     """The type of an argument, with its article: ``a Series``, ``an ndarray``."""
     name = type(given).__name__
     return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
@@ -208,7 +209,7 @@ def _misplaced(call: Callable[..., object], given: tuple[object, ...], named: di
     takes = inspect.signature(call).bind_partial(*given, **named).arguments
     for name, one in takes.items():
         if _is_marked(one) and (name not in _OF_ROWS or (name == "y" and "X" not in takes)):
-            return f"{name} is public, and got {kind_of(one)}. Rows stand in the study alone: name columns by text."
+            return f"{name} is public, and got {_kind_of(one)}. Rows stand in the study alone: name columns by text."
     return ""
 
 

@@ -257,7 +257,7 @@ def accented(keys: Iterable[object]) -> list[str]:
     return [key for key in keys if isinstance(key, str) and not key.isascii()]
 
 
-def text_of(cell: object) -> str | None:
+def cell_text(cell: object) -> str | None:
     """The text of a cell as a file would have it: true and false by these words, 7.0 as 7."""
     if cell is None or isinstance(cell, str):
         return cell

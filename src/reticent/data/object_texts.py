@@ -20,7 +20,7 @@ from numbers import Complex
 from typing import TYPE_CHECKING, Any, Final
 
 from reticent.data.columns import is_utf8, texts
-from reticent.data.format import exact, text_of
+from reticent.data.format import cell_text, exact
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +31,7 @@ MOST_DIGITS: Final = 4300  # of an integer that Python writes
 
 def texts_of_objects(cells: Sequence[object]) -> pa.Array:
     """The texts of cells."""
-    return _column(cells, text_of)
+    return _column(cells, cell_text)
 
 
 def names_of_objects(cells: Sequence[object]) -> pa.Array:
@@ -76,7 +76,7 @@ def _name(cell: Any) -> str | None:
     """The one text of all cells that are equal to this one."""
     match cell:
         case None | str() | bool():
-            return text_of(cell)
+            return cell_text(cell)
         case Complex(imag=0) | Decimal():
             return _number(cell if isinstance(cell, Decimal) else cell.real)
         case datetime.datetime():

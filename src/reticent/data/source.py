@@ -38,6 +38,7 @@ from reticent.data.columns import (
 )
 from reticent.data.format import (
     LONGEST_NAME,
+    cell_text,
     check_plain_names,
     exact,
     in_database,
@@ -46,7 +47,6 @@ from reticent.data.format import (
     is_spark,
     path_of,
     spark_name,
-    text_of,
 )
 from reticent.data.schema import Category, Schema
 from reticent.errors import SpecError
@@ -431,7 +431,7 @@ def _spell(schema: Schema, name: str) -> Spell:
         # most lists; of these names are equal where their texts are
         if kinds in ({str}, {int}) or (not schema.names_rows(name) and kinds <= {str, int, float}):
             with suppress(ValueError):  # no UTF-8, or more digits than Python writes
-                return texts(list(map(text_of, cells)))
+                return texts(list(map(cell_text, cells)))
         from reticent.data.object_texts import names_of_objects, texts_of_objects
 
         return names_of_objects(cells) if schema.names_rows(name) else texts_of_objects(cells)
