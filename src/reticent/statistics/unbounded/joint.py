@@ -200,7 +200,7 @@ class JointQuantiles:
         stages = [(epsilon, draws[place], f"values, depth {place + 1}") for place, epsilon in enumerate(self.depths)]
         stages += [(epsilon, gaps, f"ends, depth {place + 1}") for place, epsilon in enumerate(self.end_depths)]
         rows = [
-            compose.across([_mechanism(epsilon).guarantee] * parts, neighbours=ROW, label=label)
+            compose.across([_mechanism(UNIT, epsilon).guarantee] * parts, neighbours=ROW, label=label)
             for epsilon, parts, label in stages
         ]
         tree = compose.of_person(
@@ -227,7 +227,7 @@ class JointQuantiles:
         leaves = [QuantileLeaf(held, Fraction(0), Fraction(1), tuple((q, (q, False)) for q in self.levels))]
         found: dict[tuple[Fraction, bool], int] = {}
         for epsilon in self.depths:
-            leaves = _descended(cells, leaves, _mechanism(epsilon), found, entropy)
+            leaves = _descended(cells, leaves, _mechanism(UNIT, epsilon), found, entropy)
         drawn.values.update({q: place for (q, _), place in found.items()})
         if not self.wanted:
             return Reply(drawn)
@@ -237,7 +237,7 @@ class JointQuantiles:
         drawn.shift.update({q: self._shift(q, drawn) for q in self.wanted})
         gaps = [[self._beside(leaf, place, around, drawn)] for place, leaf in enumerate(leaves)]
         for epsilon in self.end_depths:
-            mechanism = _mechanism(epsilon)
+            mechanism = _mechanism(UNIT, epsilon)
             for place, parts in enumerate(gaps):
                 gaps[place] = _descended(around.cells, parts, mechanism, drawn.ends, entropy)
                 if not any(part.aims for part in parts):
@@ -331,7 +331,7 @@ class JointQuantiles:
                 q = levels[place]
                 share = (q - least) / (most - least)
                 passed = float(1 - share) ** 2 * low + float(share) ** 2 * high
-                variance = passed + 2.0 * (1.0 / _rate(share, epsilon)) ** 2
+                variance = passed + 2.0 * (1.0 / _rate(UNIT, share, epsilon)) ** 2
                 found[q] = math.sqrt(variance)
                 halves.append((levels[:place], least, q, low, variance))
                 halves.append((levels[place + 1 :], q, most, variance, high))
@@ -407,7 +407,7 @@ class JointQuantiles:
                     break
                 # the middle of an even number differs on the two sides: the deeper half is the harder
                 middle = inside[(len(inside) - (levels is not self.levels)) // 2]
-                side.append((_rate(middle / span, epsilon), float(middle)))
+                side.append((_rate(UNIT, middle / span, epsilon), float(middle)))
                 inside, span = [q for q in inside if q < middle], middle
             found.append(tuple(side))
         return tuple(found)
@@ -523,24 +523,16 @@ class JointQuantiles:
 # --- one draw, and the tree of them ----------------------------------------------------------------------------------
 
 
-def _mechanism(epsilon: Fraction) -> Exponential:
-    """The same for every level."""
-    return _of_unit(UNIT, epsilon)
-
-
-def _rate(share: Fraction, epsilon: Fraction) -> float:
-    """Exponential rate of the rank error at a level, per rank."""
-    return _rate_of_unit(UNIT, share, epsilon)
-
-
 @lru_cache(maxsize=256)
-def _of_unit(unit: int, epsilon: Fraction) -> Exponential:
+def _mechanism(unit: int, epsilon: Fraction) -> Exponential:
+    """The same for every level."""
     return Exponential(Linf(Fraction(unit), ROW), epsilon)
 
 
 @lru_cache(maxsize=256)  # a plan asks the same few thousands of times
-def _rate_of_unit(unit: int, share: Fraction, epsilon: Fraction) -> float:
-    return float(_of_unit(unit, epsilon).rate * level_of(share, ROW.kind).b)
+def _rate(unit: int, share: Fraction, epsilon: Fraction) -> float:
+    """Exponential rate of the rank error at a level, per rank."""
+    return float(_mechanism(unit, epsilon).rate * level_of(share, ROW.kind).b)
 
 
 def _descended(
