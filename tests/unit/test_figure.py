@@ -19,7 +19,8 @@ from reticent.certificate.certificate import Certificate
 from reticent.certificate.record import answer_to_json
 from reticent.certificate.render import figure as drawing
 from reticent.certificate.render.figure import bar, figure, pdf, svg
-from reticent.certificate.render.page import page
+from reticent.certificate.render.listing import listing
+from reticent.certificate.render.page import fragment, page
 from reticent.certificate.render.panels import Panel, PanelScale, edges_of, noise_ends, panels, panels_of
 from reticent.certificate.render.tables import row_words
 from reticent.certificate.render.ticks import apart, date_ticks
@@ -375,6 +376,21 @@ def test_keys_that_were_found_are_sorted_by_their_values() -> None:
     document["columns"] = {**COLUMNS, "ward": {"kind": "text"}}
     (panel,) = panels(Certificate.of(document))
     assert panel.names == ("c", "a", "b")
+
+
+@pytest.mark.parametrize("name", ["histogram(ward)", "histogram(ward) where age >= 65", "density(ward, low=0, high=9)"])
+def test_rows_of_one_column_say_its_name_once(name: str) -> None:
+    answer = Answer(name, tuple(Cell((("ward", key),), reply(at)) for key, at in (("a", 30), ("b", 40))))
+    assert [row_words(answer, cell) for cell in answer] == ["a", "b"]
+    assert str(answer).startswith(f"{name} · a: 30")
+    told = made(one("persons", reply(900)), answer)
+    assert not any("ward a" in text for text in (page(told), fragment(told), listing(told)))
+
+
+def test_rows_of_two_columns_say_which() -> None:
+    labels = (("age", "0 to 9"),), (("cost", "0 to 5"),), (("site", 1), ("age", "0 to 9"))
+    answer = Answer("density(age, cost)", tuple(Cell(label, reply(0.5)) for label in labels))
+    assert [row_words(answer, cell) for cell in answer] == ["age 0 to 9", "cost 0 to 5", "site 1 · age 0 to 9"]
 
 
 def test_rows_of_a_list_of_keys_have_an_axis_of_their_own_and_no_name_of_the_column() -> None:

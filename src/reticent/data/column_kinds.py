@@ -91,7 +91,8 @@ class Real:
 class Integer:
     """An integer column; values that are no integers are missing. The rest is as for a real column.
 
-    With a ``calendar`` it holds days or times, which count the calendar's steps since 1970.
+    With a ``calendar`` it holds days or times, which count the calendar's steps since 1970. ``among``: the only values
+    that a computed column can have, where those are not all between its bounds.
     """
 
     low: int | None = None
@@ -104,6 +105,7 @@ class Integer:
     label: str = ""
     calendar: Calendar | None = None
     auto: BoundsLadder | None = None
+    among: range | tuple[int, ...] = ()
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)

@@ -20,7 +20,7 @@ import difflib
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final, TypeAlias, assert_never
 
@@ -577,12 +577,13 @@ def type_of(column: Column) -> Type:
             return Labels(among)
         case Integer(low=None) | Integer(high=None):
             return Numbers()
-        case Integer(low=low, high=high, calendar=dated):
+        case Integer(low=low, high=high, calendar=dated, among=among):
             assert low is not None
             assert high is not None
             if dated is not None:
                 return Dates(low, high, dated.step)
-            return Numbers(Fraction(low), Fraction(high), whole=True)
+            numbers = Numbers(Fraction(low), Fraction(high), whole=True)
+            return replace(numbers, step=among.step) if isinstance(among, range) else replace(numbers, among=among)
         case Real(low=low, high=high):
             return Numbers() if low is None or high is None else Numbers(Fraction(float(low)), Fraction(float(high)))
         case _:

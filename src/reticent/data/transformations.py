@@ -174,7 +174,8 @@ def declaration(name: str, kind: Type, most_keys: int = MOST_KEYS) -> Column:
     """
     match kind:
         case Numbers(low=low, high=high, whole=True) if low is not None and high is not None and low < high:
-            return Integer(int(low), int(high))
+            multiples = range(int(low), int(high) + 1, kind.step) if kind.step > 1 else ()
+            return Integer(int(low), int(high), among=kind.among or multiples)
         case Numbers(low=low, high=high) if low is not None and high is not None and float(low) < float(high):
             return Real(*_shortened(low, high))
         case Numbers(low=low, high=high) if low is not None and low == high:

@@ -68,6 +68,7 @@ P_VALUE: Final[Label] = (("test", "p-value"),)
 NO_INTERVAL: Final = "coefficient without interval"  # the label of one: its ends stand at the value
 HALVES: Final = "half-widths:"  # of noise and of sampling, beside an interval which may reach further on one side
 SEPARATOR: Final = " · "  # between an answer and the keys of its cell, where both are named
+LISTS: Final = ("keys(", "histogram(", "density(")  # begin the names of answers that list what a column holds
 NAMELESS: Final = ("bin", "test", "coefficient", NO_INTERVAL)  # kinds of label whose key says what it is
 UNCALLED: Final[Mapping[str, str]] = MappingProxyType({})
 LEVEL: Final = 0.95  # of an interval that says no other
@@ -325,8 +326,9 @@ class Answer:
 
     @property
     def lists_keys(self) -> bool:
-        """True for the keys of one column, which the name of the answer tells."""
-        return self.name.startswith("keys(") and all(len(cell.label) == 1 for cell in self.cells)
+        """True for the keys, bins or stretches of one column, which the name of the answer tells."""
+        of_one = len({name for cell in self.cells for name, _ in cell.label}) == 1
+        return of_one and self.name.startswith(LISTS) and all(len(cell.label) == 1 for cell in self.cells)
 
     @property
     def body(self) -> tuple[Cell, ...]:
@@ -430,7 +432,7 @@ class Answer:
         return format(self.estimate, spec) if spec else str(self)
 
     def __str__(self) -> str:
-        return "\n".join(_line(self.name, cell, bare=self.bare) for cell in self.shown)
+        return "\n".join(_line(self, cell) for cell in self.shown)
 
     def __repr__(self) -> str:
         return str(self)
@@ -516,6 +518,6 @@ def _bounded(cell: Cell, estimate: Estimate, text: str) -> str:
     return f"≤ {text}" if cell.label == P_VALUE and estimate.low == 0.0 < estimate.value else text
 
 
-def _line(name: str, cell: Cell, *, bare: bool) -> str:
-    title = SEPARATOR.join(filter(None, (plain(name), label_words(cell))))
-    return f"{title}: {on_a_line(cell, bare=bare)}"
+def _line(answer: Answer, cell: Cell) -> str:
+    title = SEPARATOR.join(filter(None, (plain(answer.name), group_words(answer, cell))))
+    return f"{title}: {on_a_line(cell, bare=answer.bare)}"

@@ -149,9 +149,10 @@ class Columns:
             raise QuestionError(
                 f"Name classes=[…], or declare {column} as an integer with low and high. Nothing was charged."
             )
-        if found.high - found.low >= MOST_LABELS:
+        values = found.among or range(found.low, found.high + 1)
+        if len(values) > MOST_LABELS:
             raise QuestionError(f"{column} may have more than {MOST_LABELS} values: name classes=[…].")
-        return tuple(range(found.low, found.high + 1))
+        return tuple(values)
 
     def named(self, column: str, numbers: Floats) -> NDArray[np.generic]:
         declared = self.schema.column(column)

@@ -26,7 +26,7 @@ from reticent.pages.markup import render, trusted
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.explain import outline, sentence
 from reticent.privacy.loss import words
-from reticent.statistics.answer import SEPARATOR, Answer, Cell, head_level, label_words, printed
+from reticent.statistics.answer import SEPARATOR, Answer, Cell, group_words, head_level, printed
 from reticent.statistics.public_facts import listed
 from reticent.statistics.shares import DECLARED
 
@@ -236,7 +236,9 @@ def _bar_rows(answer: Answer, called: Mapping[str, str], level: float) -> Sequen
     if answer.name.startswith("test("):
         replies = replies[:1]
     span = (min(e.low for e in replies), max(e.high for e in replies)) if replies else None
-    names = (SEPARATOR.join(part for part in (answer.name, label_words(cell, called)) if part) for cell in cells)
+    names = (
+        SEPARATOR.join(part for part in (answer.name, group_words(answer, cell, called)) if part) for cell in cells
+    )
     return [
         AnswerRow(name, _numbers(answer, cell, level), _drawn(cell, span))
         for name, cell in zip(names, cells, strict=True)

@@ -394,8 +394,8 @@ def binned(asked: Histogram, setting: Setting) -> tuple[Tally, tuple[Label, ...]
             query = Tally(asked.column, among=among, keys=setting.keys)
             bins: tuple[Label, ...] = tuple(((asked.column, key),) for key in among)
         case Integer(low=int() as low, high=int() as high) if _of_values(asked, declared):
-            values = range(low, high + 1)
-            query = Tally(asked.column, edges=tuple(map(Fraction, (*values, values.stop))), keys=setting.keys)
+            values = declared.among or range(low, high + 1)
+            query = Tally(asked.column, edges=tuple(map(Fraction, (*values, high + 1))), keys=setting.keys)
             bins = tuple(((asked.column, _key(value, declared)),) for value in values)
         case Real() | Integer():
             edges = asked.edges or even_edges(declared)
@@ -449,7 +449,8 @@ def _of_values(asked: Histogram, declared: Column) -> bool:
     """Tell if a histogram has a bin for each value: of integers whose bounds allow few, where no edges are named."""
     if asked.edges or not isinstance(declared, Integer) or declared.low is None or declared.high is None:
         return False
-    return declared.high - declared.low < (EACH if declared.calendar is None else MOST_PERIODS)
+    values = len(declared.among) or declared.high - declared.low + 1
+    return values <= (EACH if declared.calendar is None else MOST_PERIODS)
 
 
 def _rows(size: float) -> str:
