@@ -192,8 +192,9 @@ def _can_hold(given: object) -> bool:
 
 
 def _is_marked(given: object) -> bool:
-    """Tell if an argument is an array, a column or a table of a library."""
-    return not isinstance(given, type) and any(hasattr(given, mark) for mark in _MARKS)
+    """Tell if an argument is an array, a column or a table of a library; one number or text of NumPy is none."""
+    holds = not isinstance(given, type) and getattr(given, "ndim", 1) != 0
+    return holds and any(hasattr(given, mark) for mark in _MARKS)
 
 
 def _kind_of(given: object) -> str:

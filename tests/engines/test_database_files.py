@@ -14,7 +14,7 @@ import pytest
 import reticent as rt
 from reticent.data.database_files import FileAddress, file_address, kind_of_database, of_pair
 from reticent.data.format import is_there
-from reticent.data.query import PresentValues, Query, Ranks, Rows
+from reticent.data.query import DistinctPersons, PresentValues, Query, Ranks, Rows
 from reticent.data.schema import Person, Schema, category, integer, real
 from reticent.data.source import identity_of, name_of, open_source
 from reticent.data.table import open_table
@@ -152,6 +152,45 @@ def test_any_cell_of_sqlite_is_read_or_missing(tmp_path: Path) -> None:
     asked: list[Query] = [Rows(), PresentValues("x"), PresentValues("g"), Ranks("x")]
     whole, x, g, _ = open_table(url, schema).run(asked, KEY)
     assert (whole.vectors, x.vectors, g.vectors) == (((11,),), ((7,),), ((10,),))
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        ("", [10**17, 1e17, "100000000000000000"]),
+        ("TEXT COLLATE NOCASE", ["Ann", "ann", "ANN"]),
+        ("TEXT COLLATE RTRIM", ["Ann", "Ann ", "Ann  "]),
+        ("COLLATE NOCASE", [12, 12.0, "12"]),
+    ],
+)
+def test_cells_that_are_equal_in_sqlite_are_one_person(kind: str, names: list[Any], tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "t.sqlite") as connection:
+        connection.execute(f"CREATE TABLE t (who {kind}, x INTEGER)")
+        connection.executemany("INSERT INTO t VALUES (?, ?)", [(name, nth) for nth, name in enumerate([*names, "bea"])])
+        connection.execute("CREATE VIEW v AS SELECT * FROM t WHERE 'a' || x COLLATE NOCASE <> 'b' COLLATE RTRIM")
+        connection.execute("CREATE VIEW exact AS SELECT who COLLATE BINARY AS who, x FROM t")
+    schema = Schema({"x": integer(0, 9)}, Person("add_remove", "who", rows=1))
+
+    def counted(table: str) -> int:
+        url = f"sqlite:///{tmp_path}/t.sqlite?table={table}"
+        (persons,) = open_table(url, schema).run([DistinctPersons()], SECRET)
+        return persons.vectors[0][0]
+
+    assert [counted("t"), counted("v")] == [2, 2]
+    assert counted("exact") == (4 if kind.startswith("TEXT") else 2)
+
+
+def test_persons_of_an_unknown_collation_are_refused(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "t.sqlite") as connection:
+        connection.create_collation("sound", lambda one, other: 0)
+        connection.execute("CREATE TABLE t (who TEXT COLLATE sound, x INTEGER COLLATE sound)")
+    for person, words in (("who", "column who compares texts by a collation of another program"), (None, "")):
+        schema = Schema({"x": integer(0, 9)}, Person("add_remove", person))
+        if words:
+            with pytest.raises(rt.SpecError, match=words):
+                open_table(f"sqlite:///{tmp_path}/t.sqlite?table=t", schema)
+        else:
+            open_table(f"sqlite:///{tmp_path}/t.sqlite?table=t", schema)
 
 
 def test_nothing_in_a_duckdb_file_reaches_another_file(tmp_path: Path) -> None:

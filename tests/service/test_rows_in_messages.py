@@ -133,6 +133,29 @@ def test_a_column_in_place_of_its_name_is_told_by_its_type() -> None:
             call()
 
 
+def test_a_number_or_a_text_of_numpy_is_quoted_as_one_of_python_is() -> None:
+    import numpy as np
+
+    study = _study()
+    for call in (
+        lambda one: rt.quantile("age", one(2)),
+        lambda one: study.release([rt.mean("age")], epsilon=one(20_000)),
+        lambda one: study.release([rt.mean("cost"), rt.mean("age1")], epsilon=one(1)),
+    ):
+        said = []
+        for one in (int, np.int64):
+            with pytest.raises(rt.ReticentError) as refused:
+                call(one)
+            said.append(str(refused.value))
+        assert said[0] == said[1]
+        assert "an int64" not in said[1]
+    for text in ("", "age"):
+        with pytest.raises(
+            rt.ReticentError, match=rf"is named by plain text, such as \"age\", got np.str_\('{text}'\)"
+        ):
+            rt.mean(np.str_(text))
+
+
 def test_a_cell_is_found_as_it_is_printed_and_has_numbers() -> None:
     release = _study().release([rt.count(), rt.mean("cost").by("edu")], epsilon=8)
     answer = release["mean(cost) by edu"]

@@ -645,10 +645,16 @@ def _one_person() -> dict[str, list[object]]:
         ],
         "noon": [_noon(0), _noon(2), pd.Timestamp(_noon(-5)), pd.Timestamp(_noon(0)).tz_convert("Asia/Tokyo")],
         "hour": [datetime.timedelta(hours=1), pd.Timedelta("1h"), np.timedelta64(1, "h"), np.timedelta64(3600, "s")],
+        "complex": [2j, complex(-0.0, 2), np.complex64(2j), complex(0, 2.0)],
+        "noon of any day": [datetime.time(12, tzinfo=datetime.UTC), _noon(3).timetz(), _noon(-2).timetz()],
+        "nanoseconds": [pd.Timestamp(5), np.datetime64(5, "ns"), np.datetime64(5000, "ps"), pd.Timestamp(5).asm8],
+        "short": [pd.Timedelta(5), np.timedelta64(5, "ns"), np.timedelta64(5000, "ps")],
+        "interval": [pd.Interval(0, 1), pd.Interval(0.0, 1.0), pd.Interval(np.int64(0), np.float64(1))],
         "pair": [(12, "a"), (Decimal("12.00"), "a"), (12.0, Word.A), (np.int64(12), "a")],
         "nobody": [
             *(None, float("nan"), Decimal("NaN"), Decimal("sNaN"), pd.NA, pd.NaT, np.datetime64("NaT"), {1, 2}),
             *(pa.scalar(None, pa.int64()), Decimal("1E+999999999"), {"a": 1}, "", "\ud800"),
+            *(range(0, 3, 2), range(0, 4, 2), slice(2), ({1}, "a"), ((frozenset(), 1), 2)),
         ],
     }
 
@@ -673,6 +679,8 @@ def test_cells_that_are_equal_are_one_person_whatever_their_types(name: str) -> 
 def test_cells_that_differ_are_several_persons() -> None:
     who = [2**53, 2**53 + 1, 0.1, Fraction(1, 10) + Fraction(1, 10**30), True, 1, "1.0", "01", " 1", "A", "a", "1/3"]
     who += [datetime.datetime(2024, 5, 1, 12), _noon(0), (1, "2"), ("1", "2"), ("1, 2",), 2**0.5, 1j]
+    who += [np.datetime64(5, "ns"), np.datetime64(6, "ns"), np.timedelta64(5, "ns"), np.timedelta64(5, "ps"), (None,)]
+    who += [np.datetime64(5, "ps"), datetime.time(12), datetime.time(12, tzinfo=datetime.UTC), _noon(1).time(), 1 - 1j]
     schema = Schema({"x": integer(0, 99)}, Person("add_remove", "who", rows=2))
     (persons,) = open_table({"who": who, "x": list(range(len(who)))}, schema).run([DistinctPersons()], KEY)
     assert persons.vectors == ((len(who),),)

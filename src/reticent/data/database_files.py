@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -44,6 +45,8 @@ MEMORY: Final = "256MB"  # of the reader, besides what the engine may use
 KINDS: Final = {"INT": "int64", "CHAR": "string", "CLOB": "string", "TEXT": "string"} | dict.fromkeys(
     ("REAL", "FLOA", "DOUB", "NUMERIC", "DECIMAL"), "double"
 )  # of types that a table of SQLite declares, by a part of their name
+FOLDED: Final = "CASE typeof({{0}}) WHEN 'text' THEN {} ELSE {{0}} END"
+ONE_TEXT: Final = {"NOCASE": FOLDED.format("lower({0})"), "RTRIM": FOLDED.format("rtrim({0}, ' ')")}  # by collation
 TABLES: Final = {  # schema and name of every table and view
     "duckdb": "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = current_database()",
     "sqlite": "SELECT '', name FROM sqlite_master WHERE type IN ('table', 'view')",
@@ -100,6 +103,7 @@ class DatabaseFile:
     relation: str
     storage: Mapping[str, Storage]
     form: Format
+    texts: Mapping[str, str] = field(default_factory=dict)  # of names that a collation takes for equal
     reading: Reading = field(default_factory=Reading)
 
     @property
@@ -112,7 +116,7 @@ class DatabaseFile:
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        cells = ", ".join(map(_quoted, names)) or "count(*)"
+        cells = ", ".join(self.texts.get(name, "{0}").format(_quoted(name)) for name in names) or "count(*)"
         statement = f"SELECT {cells} FROM {self.relation}"  # noqa: S608 - names are quoted
         with _opened(self.at) as connection:
             if not names:
@@ -157,7 +161,9 @@ def open_database_file(url: str, schema: Schema) -> DatabaseFile:
         if at.kind == "sqlite":
             names = [name for name, _ in _sqlite_fields(connection, at.table)]
             check_names(names, schema, at.table)
-            return DatabaseFile(at, relation, dict.fromkeys(wanted(schema), "text"), schema.format)
+            storage: dict[str, Storage] = dict.fromkeys(wanted(schema), "text")
+            named = {name: _one_text(connection, relation, name) for name in filter(schema.names_rows, storage)}
+            return DatabaseFile(at, relation, storage, schema.format, named)
         return DatabaseFile(at, relation, storage_of([_shape(connection, relation)], schema, at.table), schema.format)
 
 
@@ -317,6 +323,27 @@ def _sqlite_fields(connection: Any, table: str) -> list[tuple[str, str]]:
         "SELECT name, type FROM pragma_table_xinfo(?)", (table,)
     ).fetchall()
     return found
+
+
+def _one_text(connection: sqlite3.Connection, relation: str, name: str) -> str:
+    """An expression by which texts of a column that its collation takes for equal are one; no statement is run."""
+    column = _quoted(name)
+
+    def compared(asked: str) -> Counter[str]:
+        told = connection.execute(f"EXPLAIN SELECT {asked} FROM {relation}").fetchall()  # noqa: S608 - quoted
+        by = [str(how) for _, code, _, _, _, how, *_ in told if code in ("Eq", "Ne")]
+        return Counter(known for known in ONE_TEXT for one in by if known in one)
+
+    try:
+        found = [*(compared(f"{column} = {column}") - compared(column))]
+    except sqlite3.OperationalError as cause:
+        if "collation" not in str(cause):
+            raise
+        raise SpecError(
+            f"column {name} compares texts by a collation of another program, so two texts could be one person. Select "
+            f"it in a view as {column} COLLATE BINARY, if they are not. Nothing was read."
+        ) from None
+    return ONE_TEXT[found[0]] if found else "{0}"
 
 
 def _kind(declared: str) -> str:

@@ -54,6 +54,7 @@ YEARS: Final = range(1000, 3000)
 LONGEST_SYMBOL: Final = 8
 MOST_SYMBOLS: Final = 20
 WRITTEN: Final = ("delimiter", "encoding", "decimal", "thousands", "na", "symbols")  # options of how a file is written
+LONG: Final = 10**19  # beyond the whole numbers that files and databases hold as such
 LONGEST_NAME: Final = 128
 MOST_THREADS: Final = 1024
 LONGEST_TIMEOUT: Final = 10**7  # seconds
@@ -227,10 +228,10 @@ class Format:
             return None
 
     def spelled(self, number: float) -> str | None:
-        """A number as the source would write it, 7.0 as 7; None for NaN."""
+        """A number as the source would write it, 7.0 as 7 and 1e17 as the integer is written; None for NaN."""
         if math.isnan(number):
             return None
-        whole = number.is_integer() and abs(number) < 2**53
+        whole = number.is_integer() and abs(number) < LONG
         return str(int(number)) if whole else repr(number).replace(".", self.decimal)
 
     @property

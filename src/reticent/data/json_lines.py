@@ -15,13 +15,14 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from reticent.data.columns import BATCH, Reading, Storage, empty_batches, texts_of, wanted
 from reticent.data.file_kinds import text_of
 from reticent.data.format import Format
-from reticent.data.schema import Schema
+from reticent.data.schema import EXACT_DOUBLE, Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,7 +95,7 @@ def reader_of(form: Format) -> Callable[[str], Mapping[str, Any]]:
     """A reader of lines whose numbers are texts in the notation of the study; a line that is no object has no field."""
     decoder = json.JSONDecoder(
         parse_int=lambda digits: "0" if digits == "-0" else digits,
-        parse_float=lambda digits: form.spelled(float(digits)),
+        parse_float=lambda digits: _number_text(digits, form),
         parse_constant={"Infinity": "inf", "-Infinity": "-inf"}.get,
     )
 
@@ -106,6 +107,14 @@ def reader_of(form: Format) -> Callable[[str], Mapping[str, Any]]:
         return found if isinstance(found, dict) else {}
 
     return read
+
+
+def _number_text(digits: str, form: Format) -> str | None:
+    """The text of a number with a point or an exponent: of a whole one all of its digits, as the integer has."""
+    number = float(digits)
+    if abs(number) >= EXACT_DOUBLE and number.is_integer() and (exact := Decimal(digits)) == exact.to_integral_value():
+        return str(int(exact))
+    return form.spelled(number)
 
 
 def _text(cell: object) -> str:

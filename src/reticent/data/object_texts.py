@@ -5,7 +5,7 @@
 
 A name says who a row belongs to. So cells which Python counts as equal have one text, whatever their types: 12, 12.0
 and Decimal("12.00"), a time and the same time in another zone. Else one person could have the rows of two. Truth values
-are words in every source, and no numbers.
+are words in every source, and no numbers. Of a time every digit counts: two that differ are two persons.
 
 An object may fail to have a text: an integer of more digits than Python writes, a list nested too deeply, a class
 whose ``__str__`` raises. Whatever the reason, it is one missing cell.
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ABSENT: Final = frozenset({"NAType", "NaTType"})
+DAY: Final = datetime.date(2000, 1, 2)  # of a time of any day
 MOST_DIGITS: Final = 4300  # of an integer that Python writes
 
 
@@ -56,11 +57,8 @@ def _plain(cell: Any) -> Any:
     """A scalar of NumPy or Arrow as Python has it, a text of a subclass by its letters, bytes as text; None of none."""
     import numpy as np
 
-    if isinstance(cell, np.datetime64 | np.timedelta64) and not isinstance(
-        cell.item(), datetime.date | datetime.timedelta | None
-    ):
-        kind = "M" if isinstance(cell, np.datetime64) else "m"
-        cell = cell.astype(f"{kind}8[us]")  # of nanoseconds, which Python's own times lack
+    if isinstance(cell, np.datetime64 | np.timedelta64) and isinstance(cell.item(), int):
+        cell = _fine(cell)
     if isinstance(cell, np.generic) or (isinstance(cell, np.ndarray) and cell.ndim == 0):
         cell = cell.item()
     elif type(cell).__module__ == "pyarrow.lib" and hasattr(cell, "as_py"):
@@ -72,6 +70,20 @@ def _plain(cell: Any) -> Any:
     return None if type(cell).__name__ in ABSENT else cell
 
 
+def _fine(cell: Any) -> Any:
+    """A time of NumPy as Python has it; as pandas writes it where it has nanoseconds, which Python's own times lack."""
+    whole, nano = (cell.astype(f"{cell.dtype.kind}8[{unit}]") for unit in ("us", "ns"))
+    if whole == cell:
+        return whole.item()
+    if nano == cell and cell.dtype.kind == "m":
+        return _length(whole.item(), int((nano - whole).astype("m8[ns]").astype(int)))
+    return str(nano if nano == cell else cell).replace("T", " ")
+
+
+def _length(whole: datetime.timedelta, nanoseconds: int) -> str:
+    return f"{whole}{f' {nanoseconds} ns' * bool(nanoseconds)}"
+
+
 def _name(cell: Any) -> str | None:
     """The one text of all cells that are equal to this one."""
     match cell:
@@ -79,17 +91,24 @@ def _name(cell: Any) -> str | None:
             return cell_text(cell)
         case Complex(imag=0) | Decimal():
             return _number(cell if isinstance(cell, Decimal) else cell.real)
+        case Complex(real=real, imag=imag):
+            return f"{_number(real)} + {_number(imag)}j"
         case datetime.datetime():
             moment = cell if cell.tzinfo is None else cell.astimezone(datetime.UTC)
             return str(moment).removesuffix(" 00:00:00")  # midnight is the day, as NumPy has it
+        case datetime.time() if (east := cell.utcoffset()) is not None:
+            return f"{datetime.datetime.combine(DAY, cell.replace(tzinfo=None)) - east:%d %H:%M:%S.%f} UTC"
         case datetime.timedelta():
-            rest = getattr(cell, "nanoseconds", 0)  # of pandas
-            return f"{datetime.timedelta(cell.days, cell.seconds, cell.microseconds)}{f' {rest} ns' * bool(rest)}"
+            whole = datetime.timedelta(cell.days, cell.seconds, cell.microseconds)
+            return _length(whole, getattr(cell, "nanoseconds", 0))  # of pandas
         case tuple() | list():
-            parts = [repr(one) if isinstance(one, str) else _name(one) for one in map(_plain, cell)]
-            return f"({', '.join(map(str, parts))})"
-        case set() | frozenset() | dict():
-            return None  # equal ones may be written in different orders
+            parts = [(one, repr(one) if isinstance(one, str) else _name(one)) for one in map(_plain, cell)]
+            lost = any(name is None and one is not None for one, name in parts)
+            return None if lost else f"({', '.join(str(name) for _, name in parts)})"
+        case object(left=left, right=right, closed=str(closed)):  # an interval of pandas
+            return f"{_name((left, right))} {closed}"
+        case set() | frozenset() | dict() | range() | slice():
+            return None  # equal ones may be written in several ways
         case _:
             return str(cell)
 
