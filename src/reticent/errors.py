@@ -22,8 +22,8 @@ import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from types import FrameType, FunctionType
-from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
+from types import FrameType, FunctionType, UnionType
+from typing import Any, Final, Literal, ParamSpec, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -31,6 +31,7 @@ T = TypeVar("T")
 _MARKS: Final = ("__array__", "__dataframe__", "__arrow_c_stream__", "__arrow_c_array__")  # of what holds rows
 _HELD: Final = (list, tuple, set, frozenset, dict)
 _OF_ROWS: Final = "self", "rows", "X", "y", "sample_weight", "answers", "covariates"  # y where X is one
+_EXPLAINED: Final = ("adjacency",)  # its own refusal says what each word means
 SHORT_LIST: Final = 4  # numbers or texts that a message quotes, such as two bounds
 NAMED: Final = 12  # names that a message lists
 TOLD: Final = ("charged", "spent", "Nothing was read", "No row was read")  # words that say already what was charged
@@ -138,12 +139,15 @@ def door(call: Callable[P, T], word: Wording | None = None) -> Callable[P, T]:
     -------
     function
         The same, whose errors of this module have no frame below it. Arguments that it does not take are a TypeError
-        that names what takes them.
+        that names what takes them. A word that is none of those that an argument is declared to take is refused with
+        their list, before the call.
     """
 
     @functools.wraps(call)
     def opened(*given: P.args, **named: P.kwargs) -> T:
         try:
+            if words := _misnamed(call, given, named):
+                raise PublicParameterError(words)
             return call(*given, **named)
         except ReticentError as told:
             if word is not None:
@@ -212,6 +216,58 @@ def _misplaced(call: Callable[..., object], given: tuple[object, ...], named: di
         if _is_marked(one) and (name not in _OF_ROWS or (name == "y" and "X" not in takes)):
             return f"{name} is public, and got {_kind_of(one)}. Rows stand in the study alone: name columns by text."
     return ""
+
+
+def _misnamed(call: Callable[..., object], given: tuple[object, ...], named: dict[str, object]) -> str:
+    """Words for an argument that is none of the words its parameter is declared to take; empty where there is none."""
+    if call.__name__ == "__init__" or not (listed := _listed_words(call)):  # a class checks its own fields
+        return ""
+    import difflib
+
+    for name, (place, known) in listed.items():
+        one = named[name] if name in named else given[place] if place < len(given) else known[0]
+        if not (isinstance(one, str) and one in known) and not (one is None and None in known):
+            words = [word for word in known if word is not None]
+            near = difflib.get_close_matches(one, words, n=1) if isinstance(one, str) else []
+            got = f"{one[:60]!r}" if isinstance(one, str) else _kind_of(one)
+            meant = f' Did you mean "{near[0]}"?' if near else ""
+            listing = ", ".join(f'"{word}"' for word in words)
+            return f"{name} is one of {listing}, got {got}.{meant} Nothing was charged."
+    return ""
+
+
+@functools.cache
+def _listed_words(call: Callable[..., object]) -> dict[str, tuple[int, tuple[str | None, ...]]]:
+    """Parameters declared to take one of a list of words, None among them or not: their places and words."""
+    import inspect
+
+    found = {}
+    within = getattr(inspect.unwrap(call), "__globals__", {})
+    for place, (name, one) in enumerate(inspect.signature(call).parameters.items()):
+        declared = one.annotation
+        if isinstance(declared, str):
+            try:
+                declared = get_type_hints(type("One", (), {"__annotations__": {name: declared}}), within)[name]
+            except (NameError, TypeError, AttributeError):  # a type that only checkers import
+                continue
+        words = _words_in(declared)
+        if any(words) and name not in _EXPLAINED:
+            last = place if one.kind is not one.KEYWORD_ONLY else sys.maxsize
+            found[name] = (last, words)
+    return found
+
+
+def _words_in(declared: object) -> tuple[str | None, ...]:
+    """Words of a type that has no values but listed ones, and None; empty for any other type."""
+    if declared is None or declared is type(None):
+        return (None,)
+    if get_origin(declared) is Literal:
+        words = get_args(declared)
+        return words if all(isinstance(word, str) for word in words) else ()
+    if get_origin(declared) in (Union, UnionType):
+        parts = [_words_in(part) for part in get_args(declared)]
+        return tuple(word for part in parts for word in part) if all(parts) else ()
+    return ()
 
 
 def doors(of: type, word: Wording | None = None) -> None:

@@ -66,7 +66,7 @@ def test_the_table_asked_for_comes_out_with_its_names_and_index(kind: Any) -> No
     polars = pytest.importorskip("polars")
     other = base.clone(made(kind).set_output(transform="polars")).fit_transform(ROWS)
     assert isinstance(other, polars.DataFrame)
-    with pytest.raises(PublicParameterError, match="default, pandas, polars"):
+    with pytest.raises(PublicParameterError, match='"default", "pandas", "polars"'):
         fitted.set_output(transform="arrow")
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, assert_never, get_args
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, assert_never
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from reticent.data.order_statistics import SortedColumn, ordered
 from reticent.data.query_result import Counts
 from reticent.data.schema import real
 from reticent.entropy import Entropy, Replayed, system
-from reticent.errors import PublicParameterError, QuestionError, Refusal
+from reticent.errors import PublicParameterError, QuestionError, Refusal, door
 from reticent.lab.influence import law
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
@@ -171,6 +171,7 @@ def printed_silence(n: int, epsilon: float) -> float:
     return math.exp(-epsilon * math.log(n) ** 2)
 
 
+@door
 def least_n(theorem: Theorem) -> float:
     """The least n at which the conditions in the proof of 7(c) or 12(c) hold for a normal population of deviation 1.
 
@@ -218,6 +219,7 @@ class FiniteAlgorithm:
     target: Target
 
 
+@door
 def finite(
     algorithm: Algorithm,
     *,
@@ -256,8 +258,6 @@ def finite(
     PublicParameterError
         An unknown algorithm, a number out of its range, or a refusal at every size.
     """
-    if algorithm not in get_args(Algorithm):
-        raise PublicParameterError(f"algorithm is one of {', '.join(get_args(Algorithm))}")
     if not sizes or any(n < 4 for n in sizes) or tables < 3:
         raise PublicParameterError("sizes are at least 4 each, and tables at least 3")
     total, each = read(epsilon, "epsilon"), read(delta, "delta")

@@ -17,14 +17,14 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, assert_never, get_args
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.certificate.render.figure import DOT, GREY, INK, WIDTH, quiet
 from reticent.certificate.render.odds import DASHES, saved
-from reticent.errors import PublicParameterError
+from reticent.errors import PublicParameterError, door
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -105,6 +105,7 @@ class Influence:
         saved(self.plot(), path, "influence")
 
 
+@door
 def influence(
     estimator: Estimator,
     sample: Sequence[float] | Sequence[tuple[float, float]],
@@ -137,8 +138,6 @@ def influence(
     PublicParameterError
         An unknown estimator, or a sample that is not 4 to 5,000 finite values (pairs for the slope).
     """
-    if estimator not in get_args(Estimator):
-        raise PublicParameterError(f"estimator is one of {', '.join(get_args(Estimator))}")
     held = np.asarray(sample, np.float64)
     if held.ndim != (2 if estimator == "slope" else 1) or not 4 <= len(held) <= MOST or not np.isfinite(held).all():
         raise PublicParameterError(f"a sample is 4 to {MOST:,} finite values, or pairs of them for the slope")
@@ -269,6 +268,7 @@ def _phi(x: float) -> float:
     return math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
 
 
+@door
 def influence_function(estimator: Estimator, shape: Population) -> Callable[[float], float]:
     """IF(x): how fast the estimate of a population moves when a share of it is put at x (003 Definition 2).
 
@@ -307,6 +307,7 @@ def influence_function(estimator: Estimator, shape: Population) -> Callable[[flo
             assert_never(estimator)
 
 
+@door
 def gross_error_sensitivity(estimator: Estimator, shape: Population) -> float:
     """sup |IF(x)| over all x; infinite for a mean, and for a median at which there is no density.
 

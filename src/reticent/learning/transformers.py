@@ -19,7 +19,7 @@ from typing import Final, Literal, Protocol, Self, TypeAlias, cast, runtime_chec
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.errors import PublicParameterError, QuestionError
+from reticent.errors import QuestionError
 from reticent.learning.fit.estimator import Estimator, not_fitted
 from reticent.learning.fit.fit_release import Bounds, columns_of, names_of, read_bounds
 from reticent.learning.fit.handles import Handle, PublicRows
@@ -28,7 +28,6 @@ from reticent.privacy.numbers import show
 from reticent.statistics.scaling import Floats
 
 Output: TypeAlias = Literal["default", "pandas", "polars"]
-OUTPUTS: Final = ("default", "pandas", "polars")
 CONFIG: Final = "_sklearn_output_config"  # where scikit-learn's ``clone`` looks for it
 
 
@@ -85,8 +84,6 @@ class NamedOutput(Estimator):
             Tables need scikit-learn. None leaves it as it is; without a choice scikit-learn's
             ``set_config(transform_output=...)`` holds.
         """
-        if transform is not None and transform not in OUTPUTS:
-            raise PublicParameterError(f"transform is one of {', '.join(OUTPUTS)}, got {transform!r}")
         if transform is not None:
             vars(self)[CONFIG] = {"transform": transform}
         return self

@@ -61,6 +61,8 @@ class Adjacency:
             raise PublicParameterError(CHOOSE)
         if type(self.rows) is not int or self.rows < 1:  # a subclass would multiply as it likes
             raise PublicParameterError(f"rows of one person must be an integer >= 1, got {self.rows}")
+        if self.unit not in get_args(Unit):
+            raise PublicParameterError(f"unit is one of {', '.join(get_args(Unit))}, got {self.unit!r}")
         if self.unit == "row" and self.rows != 1:
             raise PublicParameterError("one row has one row")
         if not isinstance(self.named, str) or len(self.named) > LONGEST or not f"{self.named} ".isprintable():

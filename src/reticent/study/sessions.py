@@ -31,9 +31,8 @@ if TYPE_CHECKING:
     from reticent.data.spec import Spec
     from reticent.learning.fit.handles import Handle
     from reticent.sessions.gaussian_answers import Prices
-    from reticent.sessions.outlook import SessionKind
     from reticent.sessions.payer import Payer
-    from reticent.sessions.session import Answers, Holdout, Leaderboard, Of, SessionTerms, SparseVectorSession
+    from reticent.sessions.session import Answers, Holdout, Leaderboard, SessionTerms, SparseVectorSession
     from reticent.statistics.density import DensityOf
     from reticent.statistics.statistic import Ask
     from reticent.study.formulas import Questions
@@ -144,7 +143,7 @@ def sparse_vector(
     *,
     epsilon: Number,
     positives: int,
-    of: Of = "means",
+    of: Literal["means", "counts"] = "means",
     show: Literal["values", "above"] = "values",
     purpose: str = "",
     record: Record | None = None,
@@ -401,7 +400,7 @@ def _announced(study: Payer, plan: SessionTerms) -> None:
 
 def session_plan(
     study: Planner,
-    kind: SessionKind,
+    kind: Literal["holdout", "sparse_vector", "sparse_vector of counts", "leaderboard", "noisy_answers"],
     columns: Sequence[str],
     *,
     answers: int,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from reticent.entropy import system
+from reticent.errors import doors
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number
 from reticent.survey import (
@@ -312,3 +313,6 @@ class Design(DesignRecord):
 
     def __str__(self) -> str:
         return f"{self.question}\n{self.say()}"
+
+
+doors(Design)
