@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import fields
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from reticent import learning
-from reticent.errors import Refusal
+from reticent.errors import PublicParameterError, Refusal
 from reticent.learning import KMeans, LogisticRegression
 from reticent.learning.fit.estimator import Estimator
 from reticent.ledger import Ledger
@@ -138,3 +139,53 @@ def test_a_product_of_epsilon_and_rows_that_is_public_to_be_met_is_no_advice() -
     assert "ε times rows" not in met
     assert "keep to a part of their bounds" in met
     assert "ε times rows of about 600 where" in unfolded(hidden(9, "add_remove").summary())
+
+
+OTHER_TYPES: dict[str, tuple[object, ...]] = {
+    "int": ("auto", 2.5, float("nan"), [1], None),
+    "int | None": ("sqrt", 2.5, float("nan"), [1], {"a": 1}),
+    "bool": ("yes", -1, None, 0.5, [True]),
+    "Bounds": (7, float("nan"), "auto"),
+    "Sequence[object] | None": (7, float("nan"), "auto"),
+    "Sequence[Key]": (7, "auto"),
+    "ClassWeight": (7, float("nan")),
+}
+
+
+@pytest.mark.parametrize("made", [*FITTED, learning.Clip], ids=lambda made: made.__name__)
+@pytest.mark.few(100)
+def test_a_parameter_of_another_type_is_refused_by_name_and_charges_nothing(made: Callable[..., Any]) -> None:
+    wrong = {}
+    for item in fields(made):  # type: ignore[arg-type]  # every estimator is a dataclass
+        for value in OTHER_TYPES.get(str(item.type), ()):
+            one = model(made).set_params(**{item.name: value})
+            left = one.ledger.left()
+            try:
+                one.fit(X, Y)
+            except PublicParameterError as refused:
+                told = str(refused)
+            except Exception as error:
+                told = type(error).__name__
+            else:
+                told = "fitted"
+            if not told.startswith(item.name) or one.ledger.left() != left:
+                wrong[f"{item.name}={value}"] = told
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("few", [0, -1])
+def test_a_number_of_features_or_levels_below_one_is_refused_before_the_charge(few: int) -> None:
+    for name in ("max_features", "max_depth"):
+        forest = learning.RandomForestClassifier(**given(classes=[0, 1])).set_params(**{name: few})
+        with pytest.raises(PublicParameterError, match=name):
+            forest.fit(X, Y)
+
+
+def test_a_search_refuses_a_candidate_of_another_type_before_the_charge() -> None:
+    ledger = given()["ledger"]
+    tree = learning.DecisionTreeClassifier(bounds=[(0, 10)] * 2, classes=[0, 1], adjacency="add_remove", ledger=ledger)
+    left = ledger.left()
+    search = learning.GridSearchCV(tree, {"max_depth": [2, "deep"]}, epsilon=1)
+    with pytest.raises(PublicParameterError, match="max_depth is a whole number or None, got 'deep'"):
+        search.fit(X, Y)
+    assert ledger.left() == left

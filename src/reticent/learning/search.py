@@ -44,6 +44,7 @@ from reticent.learning.fit.estimator import (
 )
 from reticent.learning.fit.fit_release import ONE, Circumstances, bought, default_words, price_of
 from reticent.learning.fit.odd_rows import FitOddShare
+from reticent.learning.fit.parameter_check import check_parameters
 from reticent.learning.fit.serialization import shown
 from reticent.learning.fit.summaries import page, prose
 from reticent.learning.fold_coins import Deal, persons_named
@@ -390,6 +391,7 @@ class GridSearchCV(PriceRefusal):
             if name in params:
                 raise QuestionError(f"{name} is not searched for: it is public and fixed")
         one = copy(model).set_params(**params)
+        check_parameters(one)
         one._forget()
         return one.set_params(epsilon=_digits(epsilon / among), delta=delta / among)
 

@@ -24,6 +24,7 @@ from reticent.learning.fit.estimator import Estimator, not_fitted
 from reticent.learning.fit.fit_release import Bounds, columns_of, names_of, read_bounds
 from reticent.learning.fit.handles import Handle, PublicRows
 from reticent.learning.fit.held_arrays import held
+from reticent.learning.fit.parameter_check import check_parameters
 from reticent.privacy.numbers import show
 from reticent.statistics.scaling import Floats
 
@@ -154,6 +155,7 @@ class Clip(NamedOutput):
 
     def fit(self, X: object, y: object = None) -> Clip:
         """Nothing is learned; returns the transformer."""
+        check_parameters(self)
         if isinstance(X, Handle):
             self.bounds_ = read_bounds(self.bounds, X.columns, X.bounds)
         else:

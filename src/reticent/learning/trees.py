@@ -137,9 +137,11 @@ class Growth:
 
     def __post_init__(self) -> None:
         if not 1 <= self.depth <= DEEPEST:
-            raise PublicParameterError(f"depth must lie in 1..{DEEPEST}, got {self.depth}")
+            raise PublicParameterError(f"max_depth must lie in 1..{DEEPEST}, got {self.depth}")
         if self.splitter not in ("best", "random"):
             raise PublicParameterError('splitter is "best" or "random"')
+        if self.columns is not None and self.columns < 1:
+            raise PublicParameterError(f"max_features must be at least 1, or None for all columns, got {self.columns}")
 
     @property
     def of_row(self) -> Fraction:
@@ -312,7 +314,7 @@ class DecisionTreeClassifier(TreeModel):
     def _work(self, here: Circumstances, y: object) -> Work:
         price = price_of(self.epsilon, 0, here)
         classes = len(self._labels(y))
-        depth = self.max_depth or depth_for(self.splitter, price.epsilon, here, classes)
+        depth = depth_for(self.splitter, price.epsilon, here, classes) if self.max_depth is None else self.max_depth
         plan = Growth(here.bounds, classes, depth, price.epsilon, price.neighbours, self.splitter)
         return self._grown(y, plan, 1)
 
@@ -343,9 +345,9 @@ class RandomForestClassifier(TreeModel):
         trees = trees_for(price.epsilon, here) if self.n_estimators is None else self.n_estimators
         if not 1 <= trees <= 1000:
             raise PublicParameterError(f"n_estimators must lie in 1..1,000, got {trees}")
-        few = self.max_features or width
+        few = width if self.max_features is None else self.max_features
         classes, share = len(self._labels(y)), price.epsilon / trees
-        depth = self.max_depth or depth_for(self.splitter, share, here, classes)
+        depth = depth_for(self.splitter, share, here, classes) if self.max_depth is None else self.max_depth
         plan = Growth(here.bounds, classes, depth, share, price.neighbours, self.splitter, few)
         return self._grown(y, plan, trees)
 

@@ -39,6 +39,7 @@ from reticent.learning.fit.fit_release import (
 from reticent.learning.fit.handles import Handle, PublicRows
 from reticent.learning.fit.held_arrays import held
 from reticent.learning.fit.odd_rows import ATTRIBUTE, FitOddShare, by_complete
+from reticent.learning.fit.parameter_check import check_parameters
 from reticent.learning.fit.serialization import shown
 from reticent.learning.fit.summaries import page, summary
 from reticent.ledger import Ledger
@@ -339,6 +340,7 @@ class Estimator(PriceRefusal):
 
         ``columns`` is how many a list has, where a fit has made that public.
         """
+        check_parameters(self)
         kind = getattr(self, "_estimator_type", None)
         if kind not in ("classifier", "regressor"):
             y = None
