@@ -369,7 +369,7 @@ def test_a_share_of_dates_in_other_spellings_says_how_they_are_read() -> None:
     columns: dict[str, Column] = {"came": rt.date("2024-01-01", "2024-12-31")}
     one = rt.study({"came": came}, adjacency="add_remove", rows_each=1, columns=columns, budget=9)
     (said,) = [text for text in one.release(["median(came)"], epsilon=8)["median(came)"].caveats if "of rows" in text]
-    assert "they are left out; came is read like 2024-12-31" in said
+    assert "they are left out; text of came is read like 2024-12-31" in said
     assert "compare a cell of the file" in said
 
 

@@ -338,7 +338,7 @@ def test_complete_rows_far_below_the_people_declared_are_said_where_no_share_is(
     assert share is not None
     assert share.outcome is None
     (told,) = (text for text in release.caveats if "readable" in text)
-    assert "day is read like 2024-12-31 or 2024-12-31T13:45:00 and in no other form" in told
+    assert "text of day is read like 2024-12-31 or 2024-12-31T13:45:00 and in no other form" in told
     few = re.search(r"at most ([\d,]+) rows have a readable month\(day\), of 4,000 people declared; if most", told)
     assert (few is not None) is said
     assert few is None or int(few[1].replace(",", "")) < 2000

@@ -53,7 +53,7 @@ def test_dates_of_another_form_leave_a_hint_that_reads_nothing(people: int) -> N
         study = rt.study(rows, adjacency="add_remove", columns={"day": column}, budget=99, override="a test")
         found = study.release(["median(day)"], epsilon=1)
         said.append(" ".join(found.certificate.answers[0].caveats))
-    hint = "day is read like 31/12/2024 and in no other form: compare a cell of the file"
+    hint = "text of day is read like 31/12/2024 and in no other form: compare a cell of the file"
     assert [hint in words for words in said] == [True, people == 60]  # few people: whatever the rows hold
     assert ("declare how they are written: na, format" in said[0]) == (people == 4_000)
 

@@ -25,6 +25,7 @@ from reticent.certificate.render.tables import sheet
 from reticent.certificate.render.workbook import workbook
 from reticent.cli import layout
 from reticent.data.schema import Integer, Real
+from reticent.errors import QuestionError
 from reticent.ledger import Ledger
 from reticent.outcome import NO_REPLY, Estimate, Reply, shown
 from reticent.privacy.adjacency import Adjacency
@@ -374,3 +375,48 @@ def test_years_have_no_mark_between_thousands(declared: Integer | Real, years: b
     marked = re.compile(r"[>(]1,9[5-9][0-9]")
     assert (marked.search(page(read)) is None) is years
     assert (marked.search(svg(read)) is None) is years
+
+
+@pytest.fixture(scope="module")
+def conditions() -> rt.Study:
+    rows = np.random.default_rng(2)
+    return rt.study(
+        {"x": rows.integers(0, 11, 4_000), "y": rows.random(4_000), "g": rows.choice(["a", "b"], 4_000)},
+        adjacency="add_remove",
+        columns={
+            "x": rt.integer(0, 10),
+            "y": rt.real(0, 1),
+            "g": rt.category(["a", "b"]),
+            "late": rt.col("x") > 4,
+        },
+        budget=9,
+    )
+
+
+def test_a_truth_value_is_written_alike_in_groups_tests_and_slopes_and_names_its_cell(conditions: rt.Study) -> None:
+    """The table said true, the name of a cell and the coefficient True."""
+    asked = ["mean(x) by late, g", "test(x ~ late)", "regress(x ~ late)"]
+    release = conditions.release(asked, epsilon=3)
+    words = str(release)
+    assert "difference of means (false less true)" in words
+    assert "late=true" in words
+    assert "True" not in words
+    by = "mean(x) by late, g"
+    found = [
+        release.difference(f"{by} · {one}", f"{by} · {other}")
+        for one, other in (("true, a", "false, a"), ("true · a", "false · a"), ("True · a", "False · a"))
+    ]
+    assert found[0] == found[1] == found[2]
+
+
+def test_a_plan_names_every_shape_whose_probability_of_a_reply_it_tells(conditions: rt.Study) -> None:
+    """That of a shape with a line of its own had stood there without a name."""
+    for row in conditions.plan(["regress(x ~ y)"], epsilon="0.05", people=4_000).rows()[:1]:
+        told = str(row[-1]).partition("P(reply): ")[2]
+        assert "narrow near one end" in told
+        assert not re.search(r"(?:^|· )\s*\.?\d", told)
+
+
+def test_keys_as_a_group_are_told_how_to_be_asked(conditions: rt.Study) -> None:
+    with pytest.raises(QuestionError, match=r"keys\(x\) is a question by itself.*count by x keys=found"):
+        conditions.plan(["count by keys(g)"], epsilon=1)

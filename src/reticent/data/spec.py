@@ -222,7 +222,7 @@ def person_of(adjacency: Kind, column: str | None, rows: object, people: int | N
             return Person(adjacency, column, most, people, **_told(rest, "typical"), **_told(rest, "ceiling"))
         case _:
             raise SpecError(
-                f'[person] rows must be "one_each" or {{ at_most = 20 }}, got {shown_cell(rows)}. Beside at_most, '
+                f'Say [person] rows = "one_each" or rows = {{ at_most = 20 }}, got {shown_cell(rows)}. Beside at_most, '
                 'typical = 3 tells plans the average. at_most = "auto" lets each release choose one, up to a ceiling.'
             )
 

@@ -139,9 +139,12 @@ class Cell:
     @property
     def spellings(self) -> tuple[str, ...]:
         """The texts that name the cell within its answer: ``north, f``, ``north · f`` and ``ward north · sex f``."""
-        keys = [str(key) for _, key in self.label]
-        named = [str(key) if column == "test" else f"{column} {key}" for column, key in self.label]
-        return ", ".join(keys), SEPARATOR.join(keys), SEPARATOR.join(named), self.where, label_words(self)
+        found = []
+        for text in (str, key_words):  # True of a condition is shown as true
+            keys = [text(key) for _, key in self.label]
+            named = [text(key) if column == "test" else f"{column} {text(key)}" for column, key in self.label]
+            found += [", ".join(keys), SEPARATOR.join(keys), SEPARATOR.join(named)]
+        return *found, label_words(self)
 
 
 def estimate_of(outcome: Outcome[Estimate], name: str, of: str) -> Estimate:

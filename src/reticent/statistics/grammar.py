@@ -306,11 +306,20 @@ def _columns(clause: str) -> str:
     return inner if clause.startswith("[") or len(divided(inner)) > 1 else clause
 
 
+def _without_column(verb: str, typed: str) -> str:
+    """The question that a count of a column means in other tools: of rows with a value, or of different persons."""
+    if verb != "count" or typed == "*":
+        return verb
+    if typed.lower().startswith("distinct"):
+        return "persons for the number of different persons, or count by g for that of each value"
+    return f"count, or count where {typed} is not missing"
+
+
 def _positions(kind: type[Statistic], plain: Sequence[str]) -> dict[str, str | Sequence[str]]:
     """The options that stand without a name."""
     if not kind.positions:
         if plain:
-            raise QuestionError(f"{kind.verb} takes no column. Write {kind.verb}.")
+            raise QuestionError(f"{kind.verb} takes no column. Write {_without_column(kind.verb, plain[0])}.")
         return {}
     first, *others = kind.positions
     if not plain:

@@ -227,7 +227,8 @@ def study(
         has_encoding=encoding is not None,
         symbols=_texts(symbols),
     )
-    each = dict(rows_each) if isinstance(rows_each, Mapping) else {"at_most": 1 if rows_each is None else rows_each}
+    caps = rows_each if isinstance(rows_each, Mapping) else {"at_most": 1 if rows_each is None else rows_each}
+    each = rows_each if isinstance(rows_each, str) and rows_each != "auto" else dict(caps)
     sample = design_of(None if weight is None else read_column(weight), design)
     of_person = replace(person_of(adjacency, person, each, people), unit=unit)
     if household is not None or per_household is not None:

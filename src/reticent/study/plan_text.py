@@ -149,7 +149,7 @@ def _note(expected: ExpectedAccuracy) -> str:
     shapes = _by_shape(expected.replies, apart=expected.apart)
     if expected.apart and len(shapes) < 2:
         return expected.note
-    told = " · ".join(f"{shape} {_span_of(chances)}" for shape, chances in shapes.items())
+    told = " · ".join(f"{shape} {_span_of(chances)}" for shape, chances in shapes.items() if shape)
     return f"{expected.note}; P(reply): {told}" if expected.note else f"P(reply): {told}"
 
 

@@ -402,7 +402,10 @@ def _date_words(columns: tuple[str, ...], schema: Schema) -> str:
     dated = {
         name: column.calendar for name, column in stored if isinstance(column, Integer) and column.calendar is not None
     }
-    forms = [f"{name} is read like {dates.forms}" for name, dates in dated.items()]
+    alike: dict[str, list[str]] = {}
+    for name, dates in dated.items():
+        alike.setdefault(dates.forms, []).append(name)
+    forms = [f"text of {listed(names, 'and')} is read like {form}" for form, names in alike.items()]
     zone = " (with Z or an offset: by zone = … alone)" if any(map(_lacks_zone, dated.values())) else ""
     return f"; {', '.join(forms)} and in no other form{zone}: compare a cell of the file" if forms else ""
 

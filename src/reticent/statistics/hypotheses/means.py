@@ -24,6 +24,7 @@ from typing import Final
 
 import numpy as np
 
+from reticent.data.expression_tree import key_text
 from reticent.data.query import Moments, Per, kept_rows
 from reticent.data.query_result import QueryResult
 from reticent.data.schema import Key, grid_by_width
@@ -78,7 +79,7 @@ class Means:
 
     @property
     def effect(self) -> str:
-        return f"difference of means ({self.groups[0]} less {self.groups[1]})"
+        return f"difference of means ({key_text(self.groups[0])} less {key_text(self.groups[1])})"
 
     def protected(self, results: Sequence[QueryResult]) -> list[tuple[int, ...]]:
         (result,) = results

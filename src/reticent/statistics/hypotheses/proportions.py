@@ -50,7 +50,7 @@ class Proportions:
 
     @property
     def effect(self) -> str:
-        return f"difference of shares ({self.groups[0]} less {self.groups[1]})"
+        return f"difference of shares ({key_text(self.groups[0])} less {key_text(self.groups[1])})"
 
     def protected(self, results: Sequence[QueryResult]) -> list[tuple[int, ...]]:
         (result,) = results

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from reticent.data.design import SampleDesign
+from reticent.data.expression_tree import key_text
 from reticent.data.format import slope_unit
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import WEIGHT_ONE, Records, Weighing
@@ -308,7 +309,7 @@ def _blocks(asked: Regression, setting: Setting) -> tuple[tuple[Block, ...], tup
         left = [key for key in left if key not in named]
         keys = CategoryKeys(len(column.among), _place(column.among, named[0]) if named else 0)
         blocks.append(keys)
-        labels += [f"{name}={column.among[place]}" for place in keys.others]
+        labels += [f"{name}={key_text(column.among[place])}" for place in keys.others]
     if left:
         raise QuestionError(f"reference: {left[0]} is no key of a category in {asked.formula}. Nothing was charged.")
     if not asked.intercept and any(isinstance(block, CategoryKeys) for block in blocks):
