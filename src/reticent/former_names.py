@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from reticent.errors import QuestionError
+from reticent.habits import HABITS, unknown
 
 NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "reticent": {
@@ -78,6 +79,8 @@ def missing(owner: str, name: str, near: str = "") -> AttributeError:
     """
     now = NAMES[owner].get(name)
     short = "rt" if owner == "reticent" else owner
+    if now is None and name in HABITS.get(owner, ()):
+        return unknown(owner, name)
     if now is None:
         return AttributeError(f"{owner} has no attribute '{name}'{f'. Did you mean {near}?' if near else ''}")
     return AttributeError(f"{short}.{name} is gone since 0.2.0. Write: {now}")

@@ -36,6 +36,15 @@ HABITS: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("save", "to_csv"), 'selection.release.save("table")'),
         **{name: f"selection.release.{name}" for name in ("guarantee", "certificate", "receipt", "caveats", "answers")},
     },
+    "study": {
+        **dict.fromkeys(("head", "sample", "iloc", "loc"), 'study.synthesize(["x"], epsilon=…), of made-up rows'),
+        **dict.fromkeys(("groupby", "group_by"), 'study.by("g").release(…)'),
+        **dict.fromkeys(("query", "filter"), 'study.where("x > 3")'),
+        **dict.fromkeys(("columns", "dtypes", "info"), "print(study)"),
+        **dict.fromkeys(("shape", "size", "count"), "study.release([rt.count()], epsilon=…)"),
+        **dict.fromkeys(("mean", "sum", "median", "describe"), 'study.release([rt.mean("x")], epsilon=…)'),
+        **dict.fromkeys(("budget", "remaining"), "study.left()"),
+    },
     "synthetic": {
         "to_pandas": "synthetic.frame().to_pandas()",
         "to_polars": "polars.DataFrame(synthetic)",

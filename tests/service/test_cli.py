@@ -640,3 +640,13 @@ def test_check_plan_and_release_agree_on_a_release_with_a_reason_for_its_price(s
     without = text.replace('override = "made-up rows"\n', "").replace('epsilon = "30"', 'epsilon = "9"')
     study.write_text(f"{without}{stated}", encoding="utf-8")
     assert {run(verb, str(study), *more).code for verb, *more in (("check",), ("release", "--release", "dear"))} == {5}
+
+
+def test_a_picture_for_out_and_an_option_near_to_help_alone_are_refused_in_plain_words(study: Path) -> None:
+    done = run("release", str(study), "--ask", "count", "--epsilon", "0.1", "--out", str(study.parent / "t.png"))
+    assert done.code == 5
+    assert "--out writes no .png: the figure is written as .svg" in done.err
+    assert "Nothing was charged" in done.err
+    assert list(study.parent.glob("t.png*")) == []
+    done = run("ledger", "amend", str(study), "--delta", "3")
+    assert "No such option '--delta'. See: reticent ledger amend --help" in " ".join(done.err.split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 import reticent as rt
 from reticent import habits
-from reticent.errors import QuestionError
+from reticent.errors import PublicParameterError, QuestionError
 from reticent.statistics.grammar import parse
 
 RNG = np.random.default_rng(2)
@@ -87,7 +88,11 @@ def test_a_name_of_another_library_is_refused_with_ours(release: Any, owner: str
     if of is None:
         rows = {"age": RNG.integers(0, 100, 500)}
         study = rt.study(rows, adjacency="add_remove", columns={"age": rt.integer(0, 100)}, budget=2)
-        of = study.sql(SELECT) if owner == "selection" else study.synthesize("age", epsilon=1)
+        made: dict[str, Any] = {
+            "selection": lambda: study.sql(SELECT),
+            "synthetic": lambda: study.synthesize("age", epsilon=1),
+        }
+        of = made[owner]() if owner in made else study
     with pytest.raises(AttributeError, match="Write: "):
         getattr(of, name)
     with pytest.raises(AttributeError, match=r"has no attribute 'nothing'$"):
@@ -121,3 +126,19 @@ def test_a_printed_no_reply_says_how_to_know_beforehand(release: Any) -> None:
     silent = next(one for one in made if not one.replied)
     assert "study.plan(…, people=…) tells free how" in " ".join(repr(silent).split())
     assert "study.plan" not in repr(release)
+
+
+def test_a_picture_is_saved_by_the_figure_and_no_file_is_written(release: Any, tmp_path: Path) -> None:
+    """``t.png`` had been taken for a stem: t.png.csv and three more had been written."""
+    with pytest.raises(PublicParameterError, match=r'release\.plot\(\)\.savefig\("t\.png"\)'):
+        release.save(tmp_path / "t.png")
+    assert list(tmp_path.iterdir()) == []
+    assert len(release.save(tmp_path / "v1.2")) == 4
+
+
+@pytest.mark.parametrize("named", ["ward N", "N", "2", "N, 2"])
+def test_a_cell_without_its_answer_is_told_with_it(release: Any, named: str) -> None:
+    with pytest.raises(QuestionError, match=r"Did you mean .* · ") as refused:
+        release.difference(named, "mean(age)")
+    cell = str(refused.value).partition("Did you mean ")[2].partition("?")[0]
+    assert release.compare(cell).cells[0].label

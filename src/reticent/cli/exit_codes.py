@@ -149,6 +149,8 @@ def ending_of(error: BaseException, voice: Voice) -> Ending:
 
 def _usage(error: click.ClickException) -> str:
     """The parser's words, and where the help for that verb is."""
+    if isinstance(error, click.NoSuchOption) and error.possibilities == ["--help"]:  # near to most short words
+        error = click.NoSuchOption(error.option_name, ctx=error.ctx)
     words = error.format_message().rstrip(".")
     if isinstance(error, click.exceptions.NoArgsIsHelpError):  # the words are the help
         return words

@@ -25,7 +25,7 @@ from reticent.cli.options import PublicGuess, Request, confirm, stem_of, study_o
 from reticent.cli.parser import NUMBER, PATH, PLACE, Verb
 from reticent.cli.plan import plan_parts
 from reticent.data.file_kinds import stem_of as name_of
-from reticent.errors import LedgerError, QuestionError, SpecError
+from reticent.errors import LedgerError, PublicParameterError, QuestionError, SpecError
 from reticent.ledger import Ledger
 from reticent.ledger.account import ledger_at
 from reticent.ledger.events import Reserved
@@ -35,7 +35,7 @@ from reticent.privacy.explain import as_data, sentence
 from reticent.privacy.loss import words
 from reticent.statistics.public_facts import listed
 from reticent.statistics.shares import DECLARED
-from reticent.study.release_files import ALWAYS, parted, save
+from reticent.study.release_files import ALWAYS, PICTURES, parted, save
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
@@ -160,13 +160,20 @@ def files_for(out: Path | None, item: ReleaseSpec, more: Sequence[str] = ()) -> 
     Returns
     -------
     pair of Path and tuple of str
+
+    Raises
+    ------
+    PublicParameterError
+        An ending of a picture that no file of a release has.
     """
     if out is None:
         return Path(stem_of(item.name) if item.name else RECEIPT), (*SUFFIXES, *more)
     try:
-        stem, ending = (out / RECEIPT, "") if out.is_dir() else parted(out, ALWAYS)
+        stem, ending = (out / RECEIPT, "") if out.is_dir() else parted(out, (*ALWAYS, *PICTURES))
     except (OSError, ValueError):
         stem, ending = out, ""  # refused with its words where files are looked for
+    if ending in PICTURES:
+        raise PublicParameterError(f"--out writes no {ending}: the figure is written as .svg, and as .pdf with --pdf")
     return stem, tuple(dict.fromkeys((*SUFFIXES, *more, *([ending] if ending else []))))
 
 

@@ -465,11 +465,15 @@ class CellText:
 
 
 def meant(text: str, answers: Mapping[str, Answer]) -> str:
-    """The cell whose keys a text has behind its answer, as it is named: ``mean(x) by g · a``; empty where none is."""
+    """The cell whose keys a text has behind its answer, or alone, as it is named: ``mean(x) by g · a``; else empty."""
     for name, answer in answers.items():
         keys = text.removeprefix(name).strip(" ,·") if text.startswith(name) else ""
         if any(keys in cell.spellings for cell in answer if keys):
             return f"{name}{SEPARATOR}{keys}"
+    for name, answer in answers.items():
+        for cell in answer:
+            if cell.where and text in cell.spellings:
+                return f"{name}{SEPARATOR}{cell.where}"
     return ""
 
 

@@ -42,7 +42,7 @@ def named(path: Path, files: str | Sequence[str] | None) -> tuple[Path, tuple[st
     PublicParameterError
         A path with one ending, and a list of others.
     """
-    stem, ending = parted(path)
+    stem, ending = parted(path, (*KNOWN, *PICTURES))
     if files is None:
         return stem, (ending,) if ending else FILES
     listed = (files,) if isinstance(files, str) else tuple(files)

@@ -9,27 +9,21 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from reticent.errors import PublicParameterError
 
 if TYPE_CHECKING:
-    from dataclasses import Field
+    from _typeshed import DataclassInstance
 
 WHOLE: Final = ("int", "int | None")
 LISTED: Final = ("Bounds", "Sequence[object] | None", "Sequence[Key]")
 PAIR: Final = "y_bounds"
 
 
-class Parametrised(Protocol):
-    """An estimator, whose fields are its parameters."""
-
-    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
-
-
-def check_parameters(model: Parametrised) -> None:
+def check_parameters(model: DataclassInstance) -> None:
     """Refuse a parameter of another type than its own: a number that is no whole one, a word for a list, and the like.
 
     Ranges are checked where a fit is priced.
