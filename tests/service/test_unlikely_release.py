@@ -403,3 +403,34 @@ def test_a_reply_that_hangs_on_the_rows_that_are_left_is_warned_of(question: str
     words = " ".join(str(one.message) for one in found)
     assert ("A reply hangs on the rows that are left" in words) is bool(said)
     assert re.search(said, words)
+
+
+def _of_two_columns(people: int | None) -> rt.Study:
+    rows, columns = {"y": [1.0] * 500, "z": [1.0] * 500}, {"y": rt.real(complete=True), "z": rt.real(complete=True)}
+    return rt.study(rows, adjacency="add_remove", columns=columns, budget=5, people=people)
+
+
+APART = ("quantile(y, 0.25)", "median(y)", "quantile(y, 0.75)")
+
+
+def test_quantiles_that_are_asked_one_by_one_name_the_question_that_draws_them_together() -> None:
+    of = _of_two_columns(None)
+    helps = of.plan(APART, epsilon=1, people=500).helps
+    (told,) = [words for words in helps if words.startswith("one question for all levels")]
+    assert told.startswith("one question for all levels, quantiles(y, 0.25 0.5 0.75) (P(reply) at least ")
+    assert of.plan(["quantiles(y, 0.25 0.5 0.75)"], epsilon=1, people=500).silent == ()
+    for other in (
+        ["quantile(y, 0.25)", "quantile(z, 0.75)"],
+        ["quantile(y, 0.25)", "quantile(y, 0.75) where z > 1"],
+        ["quantile(y, 0.25)", "quantile(y, 0.75, interval=no)"],
+    ):
+        assert not any("one question" in words for words in of.plan(other, epsilon=1, people=500).helps)
+
+
+def test_a_refused_guess_names_the_one_question_for_all_levels() -> None:
+    of = _of_two_columns(500)
+    with pytest.raises(rt.QuestionError, match=r"So does one question for all levels: quantiles\(y, 0.25 0.5 0.75\)\."):
+        of.release(APART, epsilon=1)
+    of.plan(["quantiles(y, 0.25 0.5 0.75)"], epsilon=1)
+    with pytest.raises(rt.QuestionError, match=r"more people helps\. Nothing was charged\."):
+        of.release(APART, epsilon="0.1")

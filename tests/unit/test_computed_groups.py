@@ -22,7 +22,7 @@ MADE = {
 
 
 def study_of(rows: int) -> rt.Study:
-    columns = {
+    columns: dict[str, Integer | rt.Expression] = {
         "year": rt.integer(1950, 1999),
         "day": rt.date("2024-11-05", "2025-02-07"),
         "decade": 10 * (rt.col("year") / 10).floor(),

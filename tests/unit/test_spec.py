@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import tomllib
+import warnings as caught
 from decimal import Decimal
 from fractions import Fraction
 from importlib.resources import files
@@ -20,7 +21,7 @@ from reticent.data.source import names_of
 from reticent.data.spec import KEYS, Budget, Spec
 from reticent.data.study_file import read_spec, warnings
 from reticent.data.template import ALONE, DIVIDED, skeleton, skeleton_words
-from reticent.errors import ReticentError, SpecError
+from reticent.errors import PublicParameterError, ReticentError, SpecError
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
 
 GOOD = """
@@ -511,3 +512,62 @@ def test_a_skeleton_suggests_no_kind_for_a_header_and_says_that_columns_may_go(t
     assert '"date"' in day
     guide = text[text.index("[budget]") : text.index("[columns.day]")]
     assert "Delete" in guide
+
+
+@pytest.mark.parametrize(
+    ("column", "na", "told"),
+    [
+        ("low = 0\nhigh = 110", '["-9", "99", "NA"]', "na lists 99, between low = 0 and high = 110. So it counts as"),
+        ("low = -10\nhigh = 110", '["-9", "99"]', "na lists -9, 99, between low = -10 and high = 110. So each counts"),
+        ("low = 0\nhigh = 98", '["-9", "99", "NA"]', ""),
+        ("low = 0\nhigh = 98\nmissing = -9", "[]", "so a cell that cannot be read counts as 0. If -9 is how the rows"),
+        ("low = 0\nhigh = 98\nmissing = 99", "[]", "so a cell that cannot be read counts as 98."),
+        ("low = 0\nhigh = 98\nmissing = 98", "[]", ""),
+        ("", '["-9"]', ""),
+    ],
+)
+@pytest.mark.parametrize("kind", ["integer", "real"])
+def test_codes_of_missing_values_are_doubted_where_bounds_make_them_values(
+    kind: str, column: str, na: str, told: str, tmp_path: Path
+) -> None:
+    (tmp_path / "t.csv").write_text("age\n3\n", "utf-8")
+    text = f"""
+[study]
+title = "T"
+source = "t.csv"
+ledger = "t.ledger"
+na = {na}
+[person]
+rows = "one_each"
+adjacency = "add_remove"
+[budget]
+epsilon = "3"
+[columns.age]
+kind = "{kind}"
+{column}
+why = "ages"
+"""
+    (tmp_path / "t.toml").write_text(text, "utf-8")
+    said = [words for words in warnings(read_spec(tmp_path / "t.toml")) if "na lists" in words or "missing =" in words]
+    said = [words for words in said if words.startswith("columns.age:")]
+    assert len(said) == (1 if told else 0)
+    assert all(told in words for words in said)
+
+
+def test_a_code_between_bounds_is_doubted_before_a_release_of_its_column_until_why_is_said() -> None:
+    def asked(why: str) -> None:
+        columns = {"age": rt.integer(0, 110, why=why)}
+        rows = {"age": [3, 99]}
+        study = rt.study(rows, adjacency="add_remove", columns=columns, budget="3", rows_each=1, na=["99"])
+        study.plan(["histogram(age)"], epsilon=1)
+
+    with pytest.warns(UserWarning, match="na lists 99"):
+        asked("")
+    with caught.catch_warnings():
+        caught.simplefilter("error")
+        asked("ages; 99 is missing")
+
+
+def test_a_list_in_place_of_a_stand_in_is_told_where_codes_stand() -> None:
+    with pytest.raises(PublicParameterError, match=r'na = \["-9"\]'):
+        rt.integer(0, 9, missing=[-9, 99])  # type: ignore[arg-type]

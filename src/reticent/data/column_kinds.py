@@ -359,6 +359,8 @@ def missing_as(given: Number) -> Missing:
         near = difflib.get_close_matches(word.lower(), ["drop"], n=1, cutoff=0.5)
         hint = " Did you mean drop?" if near else ""
         raise PublicParameterError(f'missing is "drop", or the public number that stands in; got {word[:60]!r}.{hint}')
+    if isinstance(given, list | tuple):
+        raise PublicParameterError('missing is one public number that stands in. Codes of missing cells: na = ["-9"].')
     return read(given, "missing")
 
 

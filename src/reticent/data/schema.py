@@ -512,6 +512,40 @@ def flat(schema: Schema) -> Schema:
     return replace(schema, tables={}) if schema.tables else schema
 
 
+def code_doubts(schema: Schema) -> list[tuple[tuple[str, ...], str]]:
+    """Doubts about codes of missing values that bounds make values, or stand-ins, each with its column.
+
+    Codes outside the bounds are as they should be: they are missing before any number is moved into the bounds.
+    """
+    doubts: list[tuple[tuple[str, ...], str]] = []
+    for name, column in schema.columns.items():
+        if isinstance(column, Category) or column.low is None or column.high is None:
+            continue
+        if isinstance(column, Integer) and column.calendar is not None:
+            continue
+        table = schema.table_of(name)
+        if table and schema.tables[table].public:
+            continue
+        form = schema.tables[table].format if table else schema.format
+        inside = [show(Fraction(code)) for code in form.missing_numbers if column.low <= code <= column.high]
+        if inside and name not in schema.computed:
+            codes, them = first_of(inside), "each" if len(inside) > 1 else "it"
+            words = (
+                f"columns.{toml_key(name)}: na lists {codes}, between low = {show(column.low)} and high = "
+                f"{show(column.high)}. So {them} counts as missing, where it is a true value too."
+            )
+            doubts.append(((name,), words))
+        if not isinstance(column.missing, str) and not column.low <= column.missing <= column.high:
+            nearer = column.low if column.missing < column.low else column.high
+            words = (
+                f"columns.{toml_key(name)}: missing = {show(column.missing)} is not between low and high, so a cell "
+                f"that cannot be read counts as {show(nearer)}. If {show(column.missing)} is how the rows write a "
+                f'missing value: [study] na = ["{show(column.missing)}"].'
+            )
+            doubts.append(((name,), words))
+    return doubts
+
+
 __all__ = [
     "EXACT_DOUBLE",
     "LARGEST",
@@ -530,6 +564,7 @@ __all__ = [
     "Text",
     "category",
     "chosen_bounds",
+    "code_doubts",
     "flat",
     "grid_by_size",
     "grid_by_width",

@@ -38,6 +38,7 @@ from reticent.data.schema import (
     Integer,
     Real,
     Schema,
+    code_doubts,
     value_words,
 )
 from reticent.data.source import names_of
@@ -344,7 +345,7 @@ def _want(table: object, where: str) -> Mapping[str, float]:
 
 def warnings(spec: Spec) -> tuple[str, ...]:
     """Warnings of ``check`` about a study file, independent of the rows."""
-    said = [*_about_the_study(spec), *(words for _, words in bounds_doubts(spec.schema))]
+    said = [*_about_the_study(spec), *(words for _, words in (*bounds_doubts(spec.schema), *code_doubts(spec.schema)))]
     asked = of_people(spec.schema)
     typed = _typed(spec)
     listed = [

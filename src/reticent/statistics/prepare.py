@@ -259,8 +259,7 @@ def prepare(question: Statistic | Ask, setting: Setting, epsilon: Fraction) -> S
     except public_facts.TooFewValues as refusal:
         enough = _enough(question, setting, epsilon)
         both = None if enough is None else (enough, epsilon)
-        words = str(public_facts.TooFewValues(refusal.reason, refusal.remedies, both))
-        raise QuestionError(words) from None
+        raise public_facts.TooFewValues(refusal.reason, refusal.remedies, both) from None
 
 
 def _enough(question: Statistic | Ask, setting: Setting, epsilon: Fraction) -> Fraction | None:

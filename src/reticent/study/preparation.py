@@ -20,6 +20,7 @@ from reticent.privacy.numbers import about
 from reticent.statistics.context import DISTANT, HEAPED, LIKELY, USUAL, Replies, hopeless, shown
 from reticent.statistics.context import most as likeliest
 from reticent.statistics.grammar import parse
+from reticent.statistics.public_facts import TooFewValues
 from reticent.statistics.shares import ASSUMED, MANY
 from reticent.statistics.statistic import Ask
 from reticent.study.allocation import PreparedRelease, most, settle
@@ -230,6 +231,12 @@ def prepare(
             if refused.instead:
                 asked = read_questions(study, questions)
                 name_accepted(refused, asked, lambda item: prepare(study, [item], within, units))
+            if isinstance(refused, TooFewValues):
+                from reticent.study.remedies import together_words
+
+                asked = read_questions(study, questions)
+                told = together_words(refused, asked, lambda others: _settled(study, others, within, units))
+                raise QuestionError(told) from None
             raise
     # a question's own delta counts like the release's
     refuse_exposure(spent_delta(made.guarantee.loss), study.schema.person.people_at_risk(units))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NoReturn, ParamSpec, Self, TypeAlias, TypeVar
 
 from reticent.data.expression_tree import write
 from reticent.data.format import Limits, in_database, is_spark, is_there, path_of
-from reticent.data.schema import Category, Column, Schema, kind_of, value_words
+from reticent.data.schema import Category, Column, Schema, code_doubts, kind_of, value_words
 from reticent.errors import (
     BudgetError,
     Fault,
@@ -405,6 +405,7 @@ class StudyTerms:
         from reticent.data.columns import bounds_doubts
 
         doubts = bounds_doubts(self.schema)
+        doubts += [one for one in code_doubts(self.schema) if not self.schema.columns[one[0][0]].why]
         if self._place or self.spec.further:
             from reticent.data.study_file import notation_doubts
 
