@@ -36,7 +36,7 @@ from reticent.data.files import _Records, damaged
 from reticent.data.object_texts import texts_of_objects
 from reticent.data.query import DistinctPersons, Moments, PresentValues, Query, Ranks, Rows, Tally, Total
 from reticent.data.query_result import QueryResult
-from reticent.data.schema import Person, Schema, category, grid_by_width, integer, real
+from reticent.data.schema import Key, Person, Schema, category, grid_by_width, integer, real
 from reticent.data.source import names_of, open_source
 from reticent.data.table import EngineFailure, Table, open_table
 from reticent.errors import QuestionError, SpecError
@@ -403,6 +403,29 @@ def test_an_object_without_a_text_is_a_missing_cell(make: Callable[[], object]) 
     sources: list[object] = [{"x": cells}, {"x": list(cells)}, pd.DataFrame({"x": pd.Series(cells, dtype=object)})]
     for source in sources:
         assert values(source, WHOLE) == {1: 1, 2: 1}
+
+
+@pytest.mark.parametrize(
+    ("among", "counts"),
+    [
+        (("True", "False"), (3, 1)),
+        (("TRUE", "FALSE"), (3, 1)),
+        (("true", "false"), (3, 1)),
+        ((1, 0), (3, 1)),
+        ((True, False), (3, 1)),
+        (("yes", "no"), (0, 0)),
+        (("true", "True"), (3, 0)),
+    ],
+)
+@pytest.mark.parametrize("read", [list, lambda cells: np.array(cells, object)])
+def test_truth_values_in_a_list_are_the_listed_words(
+    among: tuple[Key, ...], counts: tuple[int, int], read: Callable[[list[object]], object]
+) -> None:
+    schema = Schema({"x": category(among)}, Person("add_remove"))
+    odd: list[list[object]] = [[True, False, True, True], [True, np.False_, np.True_, True, None, "z"]]
+    for cells in odd:
+        (result,) = open_table({"x": read(cells)}, schema).run([Tally("x", among=among)], KEY)
+        assert tuple(result.vectors[0]) == counts
 
 
 class Spelt(str):

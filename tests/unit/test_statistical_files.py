@@ -111,6 +111,8 @@ def test_codes_with_a_declared_label_count_as_it(ending: str, tmp_path: Path) ->
     held = open_table(path, Schema({"a": category(["female", "male"])}, Person("add_remove")))
     (found,) = held.run([Tally("a", among=("male", "female"))], bytes(32))
     assert found.vectors == ((1, 1),)
+    written(tmp_path, ending, variable_value_labels={"a": {1: " male", 2: "female "}})
+    assert cells("male", "female") == ["male", "female", None]
     twins = written(tmp_path, ending, variable_value_labels={"a": {1: "male", 2: "male"}})
     assert "# among = [1, 2]" in skeleton(twins)
 

@@ -252,7 +252,7 @@ def test_every_design_has_its_options(here: Path, typed: tuple[str, ...], method
         (("--question", "Q?", "--method", "coins"), "--method is one of"),
         (("--question", "Q?", "--method", "forced", "--truth", "1/2"), "forced needs --yes"),
         (("--question", "Q?", "--truth", "1/2"), "two_coins has no use for --truth"),
-        (("--question", "Q?", "--among", "a,b"), "choice needs --epsilon"),
+        (("--question", "Q?", "--among", "a,b"), "--among needs --epsilon"),
         (("--question", "Q?", "--low", "0"), "needs --low and --high"),
         (("--join", "a.survey.toml"), "--join needs --epsilon"),
     ],

@@ -28,7 +28,7 @@ MARGIN: Final = 0.02
 @click.option(
     "--method", metavar="METHOD", help="two_coins, forced, warner, unrelated, one_sided, kary …; else the best."
 )
-@click.option("--among", metavar="A,B,C", help="Answers to choose among; without: yes or no.")
+@click.option("--among", metavar="A,B,C", help="Answers to choose among, with --epsilon; without: yes or no.")
 @click.option("--low", metavar="NUMBER", help="For a question about a number: its bounds.")
 @click.option("--high", metavar="NUMBER")
 @click.option("--epsilon", metavar="NUMBER", help="What one answer may tell, at most 10.")
@@ -121,7 +121,8 @@ def _made(
     }
     if kind not in used:
         raise click.BadParameter(f"--method is one of: {', '.join(used)}.")
-    _exactly(kind, [name for name, value in given.items() if value is not None], used[kind])
+    option = {"choice": "--among", "mean": "--low with --high"}.get(kind, kind)
+    _exactly(kind if method else option, [name for name, value in given.items() if value is not None], used[kind])
     match kind:
         case "two_coins":
             return survey.two_coins(question)

@@ -20,7 +20,9 @@ from numbers import Complex
 from typing import TYPE_CHECKING, Any, Final
 
 from reticent.data.columns import is_utf8, texts
+from reticent.data.expression_tree import key_text
 from reticent.data.format import cell_text, exact
+from reticent.data.schema import Category, Column, Text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,9 +32,14 @@ DAY: Final = datetime.date(2000, 1, 2)  # of a time of any day
 MOST_DIGITS: Final = 4300  # of an integer that Python writes
 
 
-def texts_of_objects(cells: Sequence[object]) -> pa.Array:
-    """The texts of cells."""
-    return _column(cells, cell_text)
+def texts_of_objects(cells: Sequence[object], declared: Column | Text | None = None) -> pa.Array:
+    """The texts of cells; a truth value has the listed word of a category: ``True``, or 1 of integers."""
+    listed = declared.among if isinstance(declared, Category) else ()
+    if not listed or not {"true", "false"}.isdisjoint(listed):
+        return _column(cells, cell_text)
+    whole = type(listed[0]) is int
+    words = {"true": "1", "false": "0"} if whole else {key_text(key).lower(): key_text(key) for key in listed}
+    return _column(cells, lambda cell: words.get(str(cell).lower()) if isinstance(cell, bool) else cell_text(cell))
 
 
 def names_of_objects(cells: Sequence[object]) -> pa.Array:

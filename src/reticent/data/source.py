@@ -434,7 +434,7 @@ def _spell(schema: Schema, name: str) -> Spell:
                 return texts(list(map(cell_text, cells)))
         from reticent.data.object_texts import names_of_objects, texts_of_objects
 
-        return names_of_objects(cells) if schema.names_rows(name) else texts_of_objects(cells)
+        return names_of_objects(cells) if schema.names_rows(name) else texts_of_objects(cells, schema.columns.get(name))
 
     return spelled
 

@@ -16,6 +16,7 @@ import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from string import whitespace
 from typing import TYPE_CHECKING, Any, Final
 
 from reticent.data.columns import BATCH, Reading, Storage, check_names, empty_batches, texts_of, wanted
@@ -176,7 +177,11 @@ def _meant(header: StatHeader, schema: Schema) -> dict[str, dict[str, str]]:
     for name, column in schema.columns.items():
         if isinstance(column, Category) and name in header.labels:
             keys = set(map(str, column.among))
-            codes = {_code(code, schema.format): label for code, label in header.labels[name].items() if label in keys}
+            labels = {
+                code: label.strip(whitespace) if column.trimmed else label
+                for code, label in header.labels[name].items()
+            }
+            codes = {_code(code, schema.format): label for code, label in labels.items() if label in keys}
             found[name] = {code: label for code, label in codes.items() if code not in keys}
     return found
 
