@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -162,3 +163,34 @@ def test_every_verb_that_takes_out_takes_o() -> None:
     options = [option for command in _commands(app) for option in command.params if "--out" in option.opts]
     assert len(options) > 5
     assert all("-o" in option.opts for option in options)
+
+
+def _unbounded(**given: object) -> Study:
+    columns = {"x": rt.real(0, 9), "z": rt.real(), "w": rt.real(0, 5)}
+    rows = {name: [1.0, 2.0] for name in columns}
+    return rt.study(rows, adjacency="add_remove", columns=columns, budget=9, rows_each=1, **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: _unbounded().sparse_vector(["x", "z"], epsilon=1, positives=3),
+        lambda: _unbounded().leaderboard(["x", "z"], epsilon=1, improvements=3, step="0.1"),
+        lambda: _unbounded().synthesize(["x", "z"], epsilon=1),
+        lambda: _unbounded().synthesize("z", epsilon=1),
+    ],
+)
+def test_what_no_question_stands_for_names_none(call: Callable[[], object]) -> None:
+    with pytest.raises(Refusal, match="needs a range known without looking") as refused:
+        call()
+    assert "If you know none" not in str(refused.value)
+    assert "median" not in str(refused.value)
+
+
+@pytest.mark.parametrize("asked", ["mean(z)", "sum(z)"])
+def test_a_refusal_of_weighted_rows_names_questions_that_take_a_weight(asked: str) -> None:
+    study = _unbounded(weight="w", design="fixed")
+    with pytest.raises(Refusal, match=r"If you know none, use median\(z\) weight w: it may give no reply\.") as refused:
+        study.plan([asked], epsilon=1)
+    assert str(refused.value).startswith(f"{asked} needs a range known without looking")
+    study.plan(["median(z) weight w"], epsilon=1)

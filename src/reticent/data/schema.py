@@ -395,7 +395,9 @@ class Schema:
             )
         raise unknown_column(name, list(self.texts or self.columns))
 
-    def bounded(self, name: str, asked: str, *, instead: str = "", labels: str = "") -> tuple[Fraction, Fraction]:
+    def bounded(
+        self, name: str, asked: str, *, instead: str | tuple[str, ...] = (), labels: str = ""
+    ) -> tuple[Fraction, Fraction]:
         """The public bounds of a numeric column, or the refusal that tells how to declare them.
 
         Parameters
@@ -403,8 +405,8 @@ class Schema:
         name : str
         asked : str
             The question, for the refusal.
-        instead : str
-            The question that needs no bounds; by default those about one column.
+        instead : str or tuple of str
+            Words of a question that needs no bounds; or such questions, of which a plan names those that are accepted.
         labels : str
             The question about a category in its place; by default those about one column.
 
@@ -426,8 +428,8 @@ class Schema:
                 )
             own = f"low=…, high=… in the question, or clamp({name}, …, …)"  # an expression has no section
             where = own if name in self.computed and "(" in name else f"{section(name)} low = …, high = …"
-            free = () if instead else (f"median({name})", f"location({name})", f"mean({name}, method=clipped)")
-            told = f" If you know none, {instead} may give no reply." if instead else words_of_instead(free)
+            free = () if isinstance(instead, str) else instead
+            told = words_of_instead(free) if free == instead else f" If you know none, {instead} may give no reply."
             raise QuestionError(
                 f"{asked} needs a range known without looking at the file: {where}.{told} Nothing was charged.",
                 instead=free,
@@ -440,6 +442,11 @@ class Schema:
                 f"unit, a column computed as {name} * 1e6. Nothing was charged."
             )
         return low, high
+
+
+def boundless(column: str) -> tuple[str, ...]:
+    """The questions about a column of numbers that need no bounds."""
+    return f"median({column})", f"location({column})", f"mean({column}, method=clipped)"
 
 
 def words_of_instead(questions: Sequence[str]) -> str:
@@ -564,6 +571,7 @@ __all__ = [
     "Text",
     "category",
     "chosen_bounds",
+    "boundless",
     "code_doubts",
     "flat",
     "grid_by_size",

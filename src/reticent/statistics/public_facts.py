@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from reticent.data.expression_tree import Application, column_text
 from reticent.data.format import section
 from reticent.data.query import Keys, Per, PresentValues, Query, Tally, groups_of_all, stability
-from reticent.data.schema import Category, Column, Integer, Person, Schema, value_words
+from reticent.data.schema import Category, Column, Integer, Person, Schema, boundless, value_words
 from reticent.errors import QuestionError, first_of
 from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.numbers import about, show
@@ -240,7 +240,7 @@ def bounds(
     """
     declared = setting.schema.column(column)
     if isinstance(declared, Category) or low is None or high is None:
-        return setting.schema.bounded(column, name)
+        return setting.schema.bounded(column, name, instead=boundless(column))
     if isinstance(declared, Integer) and (low.denominator != 1 or high.denominator != 1):
         raise QuestionError(f"{column} is an integer column: low and high must be integers. Nothing was charged.")
     return low, high

@@ -15,6 +15,7 @@ import difflib
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
@@ -488,8 +489,52 @@ def name_accepted(refused: QuestionError, asked: Sequence[Ask], accept: Callable
         return
     found = []
     for text in refused.instead:
-        other = attrs.evolve(item, statistic=parse(text).statistic, as_asked=None, totals=False)
         with suppress(Refusal):
+            other = attrs.evolve(item, statistic=parse(text).statistic, as_asked=None, totals=False)
             accept(other)
             found.append(str(other))
     refused.args = (told.replace(words_of_instead(refused.instead), words_of_instead(found)),)
+
+
+def together_words(refused: QuestionError, asked: Sequence[Ask], accept: Callable[[Sequence[Ask]], object]) -> str:
+    """The words of a refusal for too few values, with the one question that is accepted in place of several quantiles.
+
+    Parameters
+    ----------
+    refused : QuestionError
+    asked : sequence of Ask
+        Of the release that was refused.
+    accept : function of questions
+        The plan of those questions; a refusal where the study does not accept them.
+
+    Returns
+    -------
+    str
+    """
+    told = str(refused)
+    for joint, found in joint_questions(asked):
+        if any(told.startswith(asked[place].name) for place in found):
+            with suppress(Refusal):
+                accept([joint, *(one for place, one in enumerate(asked) if place not in found)])
+                start, end, _ = told.rpartition(" Nothing was charged.")
+                return f"{start} So does one question for all levels: {joint.name}.{end}"
+    return told
+
+
+def joint_questions(asked: Sequence[Ask]) -> list[tuple[Ask, list[int]]]:
+    """One question for each set of quantiles of one column that share all but their levels, with their places."""
+    from reticent.statistics.quantiles.quantiles import Quantiles
+    from reticent.statistics.quantiles.rank_statistic import RankStatistic
+
+    alike: dict[Ask, list[int]] = {}
+    for place, item in enumerate(asked):
+        one = item.statistic
+        if isinstance(one, RankStatistic) and one.method == "auto" and item.epsilon is None:
+            joint = Quantiles(one.column, (Fraction(1, 2),), low=one.low, high=one.high, interval=one.interval)
+            alike.setdefault(attrs.evolve(item, statistic=joint, as_asked=None), []).append(place)
+    made = []
+    for item, found in alike.items():
+        levels = sorted({level for place in found for level in getattr(asked[place].statistic, "levels", ())})
+        whole = attrs.evolve(item.statistic, **{"levels": levels})
+        made += [(attrs.evolve(item, statistic=whole), found)] if len(found) > 1 else []
+    return made

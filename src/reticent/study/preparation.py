@@ -24,7 +24,7 @@ from reticent.statistics.public_facts import TooFewValues
 from reticent.statistics.shares import ASSUMED, MANY
 from reticent.statistics.statistic import Ask
 from reticent.study.allocation import PreparedRelease, most, settle
-from reticent.study.formulas import name_accepted, understand
+from reticent.study.formulas import name_accepted, together_words, understand
 from reticent.study.terms import StudyTerms, at_least_one
 
 if TYPE_CHECKING:
@@ -232,8 +232,6 @@ def prepare(
                 asked = read_questions(study, questions)
                 name_accepted(refused, asked, lambda item: prepare(study, [item], within, units))
             if isinstance(refused, TooFewValues):
-                from reticent.study.remedies import together_words
-
                 asked = read_questions(study, questions)
                 told = together_words(refused, asked, lambda others: _settled(study, others, within, units))
                 raise QuestionError(told) from None

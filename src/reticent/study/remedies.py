@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
@@ -32,16 +31,14 @@ from reticent.privacy.loss import ZCDP, ApproxZCDP
 from reticent.privacy.numbers import show
 from reticent.statistics.context import A_TENTH, DISTANT, LIKELY, TENTH, hopeless, of_part, shown, without
 from reticent.statistics.public_facts import remedies_of
-from reticent.statistics.quantiles.quantiles import Quantiles
-from reticent.statistics.quantiles.rank_statistic import RankStatistic
-from reticent.statistics.statistic import Ask, Statistic
+from reticent.statistics.statistic import Statistic
+from reticent.study.formulas import joint_questions
 from reticent.study.preparation import PublicTerms, UnlikelyAnswer, silent_of
 
 if TYPE_CHECKING:
     from reticent.statistics.context import ExpectedAccuracy, Step
     from reticent.study.allocation import PreparedRelease
 
-HALF: Final = Fraction(1, 2)
 TIMES: Final = (2, 4, 8, 16, 32, 64)  # of the loss, and of the people, tried for what would help
 CLOSE: Final = 1.1  # times the least epsilon that would do, at most
 ENOUGH: Final = 0.9  # the probability of a reply that help is to reach
@@ -303,57 +300,12 @@ def _of_each_person(terms: PublicTerms, places: Sequence[int]) -> str:
 def _together(terms: PublicTerms, places: Sequence[int]) -> str:
     """Words of one question for quantiles of one column that are asked one by one, where that gives a reply."""
     said = []
-    for joint, found in _joint(terms.asked):
+    for joint, found in joint_questions(terms.asked):
         others = [one for place, one in enumerate(terms.asked) if place not in found]
         if {*found} & {*places}:
             chance = _least_chance(replace(terms, asked=(joint, *others)), [0])
             said += [f"{joint.name} (P(reply) at least {shown(chance)})"] if chance >= LIKELY else []
     return f"one question for all levels, {', '.join(said)}" if said else ""
-
-
-def together_words(refused: QuestionError, asked: Sequence[Ask], accept: Callable[[Sequence[Ask]], object]) -> str:
-    """The words of a refusal for too few values, with the one question that is accepted in place of several quantiles.
-
-    Parameters
-    ----------
-    refused : QuestionError
-    asked : sequence of Ask
-        Of the release that was refused.
-    accept : function of questions
-        The plan of those questions; a refusal where the study does not accept them.
-
-    Returns
-    -------
-    str
-    """
-    told = str(refused)
-    for joint, found in _joint(asked):
-        if any(told.startswith(asked[place].name) for place in found):
-            with suppress(Refusal):
-                accept([joint, *(one for place, one in enumerate(asked) if place not in found)])
-                start, end, _ = told.rpartition(" Nothing was charged.")
-                return f"{start} So does one question for all levels: {joint.name}.{end}"
-    return told
-
-
-def _joint(asked: Sequence[Ask]) -> list[tuple[Ask, list[int]]]:
-    """One question for each set of quantiles of one column that share all but their levels, with their places."""
-    alike: dict[Ask, list[int]] = {}
-    for place, item in enumerate(asked):
-        one = item.statistic
-        if isinstance(one, RankStatistic) and one.method == "auto" and item.epsilon is None:
-            joint = Quantiles(one.column, (HALF,), low=one.low, high=one.high, interval=one.interval)
-            alike.setdefault(attrs.evolve(item, statistic=joint, as_asked=None), []).append(place)
-    made = []
-    for item, found in alike.items():
-        levels = sorted({level for place in found for level in _levels(asked[place])})
-        whole = attrs.evolve(item.statistic, **{"levels": levels})
-        made += [(attrs.evolve(item, statistic=whole), found)] if len(found) > 1 else []
-    return made
-
-
-def _levels(item: Ask) -> tuple[Fraction, ...]:
-    return item.statistic.levels if isinstance(item.statistic, RankStatistic) else ()
 
 
 def _without_intervals(terms: PublicTerms, places: Sequence[int]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -343,7 +344,8 @@ def named_as(asked: Ask, call: str | None) -> Iterator[None]:
         yield
     except Refusal as refused:
         if call is not None:
-            refused.args = (str(refused).replace(asked.name, call),)
+            told = re.sub(r" If you know none, use .*? may give no reply\.", "", str(refused))  # no question makes rows
+            refused.args = (told.replace(asked.name, call),)
         raise
 
 
