@@ -115,6 +115,8 @@ def test_a_step_range_includes_its_end() -> None:
         ("quantile(x)", "which level?"),
         ("count(x)", "count takes no column. Write count, or count where x is not missing."),
         ("count(*)", "count takes no column. Write count."),
+        ("sum(x) / count", "compares answers. Ask each, and then, at no charge, release.ratio"),
+        ("mean(x)-mean(y)", "compares answers"),
         ("count(distinct x)", "Write persons for the number of different persons, or count by g"),
         ("persons(x)", "persons takes no column. Write persons."),
         ("count(edges=3)", "There is no option of count 'edges'"),

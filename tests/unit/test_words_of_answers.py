@@ -417,6 +417,31 @@ def test_a_plan_names_every_shape_whose_probability_of_a_reply_it_tells(conditio
         assert not re.search(r"(?:^|· )\s*\.?\d", told)
 
 
+def test_formulas_of_other_tools_are_told_in_our_words(conditions: rt.Study) -> None:
+    for asked, told in (
+        ("regress(x ~ C(g))", r"There is no C\(g\): a category stands by its name"),
+        ("regress(x ~ late * g)", r"The product with a category is \(a and g = \"x\"\)"),
+    ):
+        with pytest.raises(QuestionError, match=told):
+            conditions.plan([asked], epsilon=1)
+
+
+def test_two_groups_before_and_after_are_compared_by_one_coefficient() -> None:
+    rows = np.random.default_rng(3)
+    late, b = rows.random(20_000) < 0.5, rows.random(20_000) < 0.5
+    x = 50 + 5 * late + 3 * b - 20 * (late & b) + rows.normal(0, 5, 20_000)
+    study = rt.study(
+        {"x": x, "late": late, "g": np.where(b, "b", "a")},
+        adjacency="add_remove",
+        columns={"x": rt.real(0, 100), "late": rt.category([False, True]), "g": rt.category(["a", "b"])},
+        budget=9,
+    )
+    asked = 'regress(x ~ late + g + (late and g = "b"))'
+    *_, effect = study.release([asked], epsilon=4)[asked]
+    assert abs(effect.value + 20) < 3
+    assert effect.low < effect.value < effect.high
+
+
 def test_keys_as_a_group_are_told_how_to_be_asked(conditions: rt.Study) -> None:
     with pytest.raises(QuestionError, match=r"keys\(x\) is a question by itself.*count by x keys=found"):
         conditions.plan(["count by keys(g)"], epsilon=1)

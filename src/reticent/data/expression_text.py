@@ -60,7 +60,10 @@ _HINTS: Final = {
 }
 _SAME: Final = {"==": "=", "<>": "!="}
 _FUNCTIONS: Final = tuple(name for name in OPERATIONS if name.isidentifier() and name not in WORDS)
-KEYS: Final = "keys"  # a statistic, which people write as a group
+INSTEAD: Final = {  # of what is no function
+    "keys": "{0}(x) is a question by itself. Groups by what is found are written count by x keys=found.",
+    **dict.fromkeys(("c", "factor"), "There is no {0}(g): a category stands by its name, as in regress(y ~ x + g)."),
+}
 OTHER_FUNCTIONS: Final = {  # of other tools and of SQL
     **dict.fromkeys(("round", "int", "integer", "bin"), "floor"),
     **dict.fromkeys(("bucket", "width_bucket", "bins", "findinterval"), "cut"),
@@ -285,10 +288,8 @@ class _Reader:
         return Application("case", tuple(found))
 
     def _call(self, word: str, token: str) -> Tree:
-        if word == KEYS:
-            raise refusal(
-                f"{KEYS}(x) is a question by itself. Groups by what is found are written count by x keys=found."
-            )
+        if word in INSTEAD:
+            raise refusal(INSTEAD[word].format(token))
         if word not in _FUNCTIONS:
             near = nearest(word, _FUNCTIONS, OTHER_FUNCTIONS)
             meant = f" Did you mean {near}?" if near else ""

@@ -93,6 +93,9 @@ def numbers_of(types: Sequence[Type], operation: str) -> list[Numbers]:
         )
     if len(found) < len(types):
         lists = [one for one in types if not isinstance(one, Numbers | Truth)]
+        if operation == "*":
+            product = '(a and g = "x"), or case when g = "x" then y else 0 end'
+            raise refusal(f"* takes numbers. The product with a category is {product}.")
         instead = ' Of a category write x = "a" or x in ("a", "b").' if lists else ""
         raise refusal(f"{operation} takes numbers.{instead}")
     return found

@@ -45,6 +45,7 @@ LISTS: Final = ("levels", "edges", "atoms", "among", "reference")
 SEVERAL: Final = ("of", "names")  # positions that take all that stands without a name
 _VERB: Final = re.compile(r"\s*([A-Za-z_]+)\s*")
 _TOTALS: Final = re.compile(r"(?<=\S)\s+with\s+totals\s*$", re.IGNORECASE)
+_OF_ANSWERS: Final = re.compile(r"\s*\w+(?:\([^()]*\))?\s*[-+/*]\s*(?:\w+\([^()]*\)|count|persons)\s*$")
 _PERSON: Final = re.compile(r"\bper\s+person\b", re.IGNORECASE)
 _ITEM: Final = re.compile(r"""(?:"([^"]*)"|'([^']*)')(?=[\s,]|$)|([^\s,]+)""")
 _WORD: Final = re.compile(r"""(["'])(\w+)\1""")
@@ -71,6 +72,11 @@ def parse(text: str, kinds: Mapping[str, type[Statistic]] = KINDS) -> Ask:
     if parts is None:
         if re.fullmatch(r"\s*(\*|select\b.*)\s*", text, re.IGNORECASE | re.DOTALL):
             raise QuestionError("Rows cannot be released. Ask for counts, means, quantiles, or: reticent synth.")
+        if _OF_ANSWERS.match(text):
+            raise QuestionError(
+                f"'{text}' compares answers. Ask each, and then, at no charge, release.ratio(…) or "
+                "release.difference(…), on the command line: reticent compare."
+            )
         person = " What each person has is averaged by mean(x, per=person)." if _PERSON.search(text) else ""
         raise QuestionError(
             f"'{text}' cannot be read.{person} Write for example: count, mean(x), quantile(x, 0.9), mean(x) by g."
