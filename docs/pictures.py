@@ -44,8 +44,9 @@ def demo(folder: Path) -> None:
     (STATIC / "demo.txt").write_text(done.stdout, "utf-8")
     for ending, kept in ((".svg", STATIC), (".json", CERTIFICATES)):
         shutil.copy(folder / "reticent-demo" / f"table4{ending}", kept / f"demo{ending}")
-    table = done.stdout.partition("\nstatistic ")[2].partition("\n\n")[0]
-    shown = "".join(f"    {line}\n" for line in f"statistic {table}".splitlines())
+    table = re.search(r"^ *half-widths:\n.*?\n(?=\n)", done.stdout, re.MULTILINE | re.DOTALL)
+    assert table is not None
+    shown = "".join(f"    {line}\n" for line in table[0].splitlines())
     before, command_line, rest = README.read_text("utf-8").partition("    $ reticent demo\n")
     README.write_text(f"{before}{command_line}{shown}\n{rest.partition(chr(10) * 2)[2]}", "utf-8")
 
