@@ -146,3 +146,31 @@ def test_a_question_by_group_has_a_bracket_for_a_group_of_nearly_all_rows() -> N
     assert told["a group of nine rows in ten"] == pytest.approx((line.headline[0] or 0.0) / 2.7, rel=0.01)
     one = of.plan(["count by g"], epsilon=2, people=PEOPLE).lines[0].expected
     assert all(shape != "a group of nine rows in ten" for shape, *_ in one.others)  # noise of a count is what it is
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("told", ["3.25", "5", None])
+@pytest.mark.parametrize("question", ["median(x)", "iqr(x)", "mean(x, low=0, high=1000)"])
+def test_persons_of_uneven_rows_have_widths_within_the_bracket(question: str, told: str | None) -> None:
+    """Half of them keep one row of five: a median was a third wider than the widest of its plan, a mean two thirds."""
+    made = np.random.default_rng(7)
+    each = np.where(made.random(3_000) < 0.5, 1, 12)
+    who = np.repeat(np.arange(3_000), each)
+    x = made.lognormal(3.0, 1.2, len(who)).round(1)
+    columns: dict[str, Column] = {"x": rt.real()}
+    of = rt.study(
+        {"who": who, "x": x},
+        adjacency="add_remove",
+        columns=columns,
+        budget=10_000,
+        override="a test",
+        person="who",
+        rows_each=5,
+    )
+    line = of.plan([question], epsilon=2, people=3_000, rows=told).lines[0].expected
+    unit = float(np.quantile(x, 0.75) - np.quantile(x, 0.25)) if line.unit else 1.0
+    ((noise, sampling),) = found(of, question)
+    for part, one in enumerate((noise / unit, sampling / unit)):
+        least, most = bracket(line, part)
+        assert least / WITHIN <= one <= most * 1.1, (part, one, least, most)
+    assert ("half as many rows" in {name for name, *_ in line.others}) == (told is not None)

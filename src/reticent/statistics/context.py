@@ -164,15 +164,16 @@ class ExpectedAccuracy:
 
 
 def of_persons(expected: Callable[[int], ExpectedAccuracy], people: int, rows: int, person: Person) -> ExpectedAccuracy:
-    """The plan for persons with the rows that a plan supposes; where nobody told them, with both ends beside it.
+    """The plan for persons with the rows that a plan supposes, and ends for the fewer rows that uneven persons keep.
+
+    Where nobody told rows, ends are of one row each and of all. An end is that over all shapes.
 
     Parameters
     ----------
     expected : callable
         The plan for a number of values, as if each were another person's.
-    people : int
-    rows : int
-        The most values of one person in one answer.
+    people, rows : int
+        Persons, and the most values of one in one answer.
     person : Person
         Whose ``supposed_rows`` are those of every line of the plan.
 
@@ -181,20 +182,24 @@ def of_persons(expected: Callable[[int], ExpectedAccuracy], people: int, rows: i
     ExpectedAccuracy
         Half-widths at 95 %, in the unit of the answer.
     """
-    found = expected(values_of(people, rows, person))
-    if person.usual_rows is not None or rows == 1:
-        return found
-    parts = [
-        (name, found if values == values_of(people, rows, person) else expected(values))
-        for name, values in values_of_each(people, rows, person).items()
-    ]
-    told = at_each(parts, found)
-    if told.apart:
-        return told
-    ends = parts[0], parts[-1]
-    others = [(name, *one.headline) for name, one in ends if one.headline[0]]
-    note = _with_ends(found.note, [one for _, one in ends], rows)
-    return replace(told, note=note, others=(*found.others, *others))
+    values = values_of(people, rows, person)
+    found = told = expected(values)
+    if rows > 1 and person.usual_rows is None:
+        each = values_of_each(people, rows, person)
+        parts = [(name, found if one == values else expected(one)) for name, one in each.items()]
+        told = at_each(parts, found)
+        if not told.apart:
+            note = _with_ends(found.note, [parts[0][1], parts[-1][1]], rows)
+            return replace(told, note=note, others=(*found.others, *_end(*parts[0], max), *_end(*parts[-1], min)))
+    fewer = max(people, values // 2)
+    return told if fewer >= values else replace(told, others=(*told.others, *_end(FEWER_ROWS, expected(fewer), max)))
+
+
+def _end(name: str, found: ExpectedAccuracy, end: Callable[[Sequence[float]], float]) -> tuple[ShapeWidths, ...]:
+    """The end of the half-widths of noise and of sampling over all shapes; none where a plan tells no width."""
+    each = [(found.noise, found.sampling), *((noise, sampling) for _, noise, sampling in found.others)]
+    noises, samplings = ([width for pair in each if (width := pair[part])] for part in (0, 1))
+    return ((name, end(noises), end(samplings) if samplings else None),) if found.headline[0] and noises else ()
 
 
 def values_of_each(people: int, rows: int, person: Person) -> dict[str, int]:
@@ -202,9 +207,7 @@ def values_of_each(people: int, rows: int, person: Person) -> dict[str, int]:
 
     Parameters
     ----------
-    people : int
-    rows : int
-        The most values of one person.
+    people, rows : int
     person : Person
 
     Returns
@@ -261,9 +264,7 @@ def values_of(people: int, rows: int, person: Person) -> int:
 
     Parameters
     ----------
-    people : int
-    rows : int
-        The most values of one person.
+    people, rows : int
     person : Person
         Whose ``supposed_rows`` are the average.
 
@@ -355,7 +356,6 @@ def guarantee_of(mechanism: IntegerNoise | None, setting: Setting, label: str) -
     setting : Setting
         Public circumstances: schema, number of persons, groups and delta.
     label : str
-        Name of the node in the proof.
 
     Returns
     -------
@@ -398,6 +398,7 @@ COMMON: Final = 0.25  # share of a typical value, and of the smaller of two grou
 UNEVEN: Final = "one group of a quarter"
 SMALLER: Final = 0.1  # share of the rows that one of two groups has, where they are not equal
 SMALL: Final = "one group of a tenth"
+FEWER_ROWS: Final = "half as many rows"
 TENTH: Final = "a group a tenth as large"
 TENTH_PASSES: Final = "if a tenth of rows pass"
 EVERY: Final = "if every row passes"
@@ -506,7 +507,6 @@ def joined(*parts: tuple[str, Replies]) -> Replies:
     Parameters
     ----------
     parts : pairs of a name and Replies
-        Names of numbers of rows, and probabilities by public shape.
 
     Returns
     -------

@@ -71,7 +71,9 @@ def _expected(draws: QuantileDraws, people: int) -> ExpectedAccuracy:
     note += f"; {shapes.NO_SHAPE}" if bounded else ""
     note += _one_end_words(replies, both)
     alike = draws.pricing.size is not None and shapes.typically_tied(*column, size, crowd, mechanism, unit=draws.unit)
-    others = _other_columns(draws, size, squares, tied=tied, heaped=heaped, alike=heaped and alike)
+    alike = alike or (bounded and _ties_of(draws, _typical(draws), size))
+    silent = alike and dict(replies if bounded else both)[HEAPED] < LIKELY
+    others = _other_columns(draws, size, squares, tied=tied, heaped=heaped, alike=alike)
     of_weights = [
         (name, *_widths(draws, one.powers[1] * rows, one.squares, None, tied=tied))
         for one, (name, chance) in zip(weights[1:], told, strict=True)
@@ -80,10 +82,11 @@ def _expected(draws: QuantileDraws, people: int) -> ExpectedAccuracy:
     if bounded and not alike:
         widths = {name: width for name, width, _ in others}
         note += shapes.more_words(widths.get(HEAPED), widths.get(often.name))
-    if alike and not heaped and not bounded:  # a typical column has no reply: no width is that of one which has
-        others, noise, sampling = ((USUAL, noise, sampling), *others), None, None
     unit = "" if bounded else shapes.unit_of(spread=draws.spread)
     typical = often.name if bounded else HEAPED if alike else ""
+    if silent:  # a typical column has no reply: no width is that of one which has
+        others = ((USUAL, noise, sampling), *(one for one in others if one[0] != typical))
+        noise = sampling = None
     found = ExpectedAccuracy(
         noise, sampling, note, (*replies, *told), (*others, *of_weights), unit=unit, typical=typical
     )
@@ -140,7 +143,7 @@ def _other_columns(
     if draws.cells.free:
         each = shapes.of_free(heaped=heaped)
         return (*found, *((name, *_widths(draws, size, squares, one, tied=ties)) for name, one, ties in each))
-    found.append((typical.name, *_widths(draws, size, squares, typical, tied=alike or _ties_of(draws, typical, size))))
+    found.append((typical.name, *_widths(draws, size, squares, typical, tied=alike)))
     step = 0.0 if draws.cells.step is None else float(draws.cells.step) / _width(draws)
     values = min(shapes.ROUNDED, round(1.0 / step) + 1) if step else shapes.ROUNDED
     for shape in (shapes.TYPICAL, *shapes.OTHERS, shapes.rounded(float(draws.levels[0]), values)):

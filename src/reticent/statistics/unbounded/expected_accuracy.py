@@ -331,14 +331,13 @@ def of_quantiles(
     if not made.feasible(size):
         return None
     ends = _ends(made, n, spread, shape, ties=ties, sure=made.sure(size)) if made.wanted else None
-    noise = sampling = 0.0
+    found = []
     for q in made.levels:
         ranks = normal_half_width(made.terms.together * n * float(q * (1 - q)))
         moved = half_width(NONE, [made.errors[q] / math.sqrt(2.0)])
         slope = _slope(float(q), n, shape, moved + ranks)
-        widths = (moved * slope, ranks * slope) if ends is None else _parts(made, q, n, ends)
-        noise, sampling = max(noise, widths[0]), max(sampling, widths[1])
-    return noise, sampling
+        found.append((moved * slope, ranks * slope) if ends is None else _parts(made, q, n, ends))
+    return max(found, key=sum)
 
 
 def of_spread(
@@ -411,11 +410,11 @@ def _ends(
         last = outer + REACH * (outer - other)  # of the cells about the quantiles
         if level is None:
             return side * min(most, side * last)
-        if 0.0 < level < 1.0:
-            return _at(level, shape) + side * step / 2.0  # an interval has the cells of its ends in it
-        # beyond all values: anywhere from them to the last cell
-        few = made.end_error / n  # as few values are no obstacle to an end
-        return side * min(side * (last + _at(min(max(level, few), 1.0 - few), shape)) / 2.0, most)
+        rank = 1.0 / max(n, 2.0)
+        far = side * min(side * (last + _at(1.0 - rank if upper else rank, shape)) / 2.0, most)
+        if not 0.0 < level < 1.0:  # beyond all values: anywhere from them to the last cell
+            return far
+        return side * min(side * _at(level, shape) + step / 2.0, side * far)  # an interval has the cells of its ends
 
     found = {q: (end(q, upper=False), end(q, upper=True)) for q in made.wanted}
     return _Ends(found, shift, {q: _at(float(q), shape) for q in made.wanted})
@@ -444,7 +443,7 @@ def _of_both(made: JointQuantiles, n: float, ends: _Ends, *, sure: bool) -> tupl
     noise, sampling = noise + more, sampling + also
     value, most = ends.values[last] - ends.values[first], ends.at[last][1] - ends.at[first][0]
     least = max(ends.at[last][0] - ends.at[first][1], 0.0)
-    part = min(max(value - least, most - value) / max(noise + sampling, 1e-300), 1.0)
+    part = min((most - least) / 2.0 / max(noise + sampling, 1e-300), 1.0)
     if not sure:
         part = max(most, value) / 2.0 / max(noise + sampling, 1e-300)
     return part * noise, part * sampling

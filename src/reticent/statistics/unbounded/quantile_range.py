@@ -102,8 +102,8 @@ class QuantileRange:
         one, two = (joint.estimate(q, drawn) for q in (low, high))
         noise, sampling = one.noise + two.noise, one.sampling + two.sampling  # as the intervals are
         least, most = max(c - b, 0.0), max(d - a, 0.0)
-        # An end beyond all candidates is cut to 0 in the interval; its parts reach no further than the interval does.
-        part = min(max(value - least, most - value) / max(noise + sampling, 1e-300), 1.0)
+        # An end beyond all candidates is cut to 0 in the interval; its parts add up to no more than half of that.
+        part = min((most - least) / 2.0 / max(noise + sampling, 1e-300), 1.0)
         return Estimate(value, least, most, part * noise, part * sampling)
 
 
