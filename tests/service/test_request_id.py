@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,6 +94,49 @@ def test_another_question_under_the_id_is_refused_in_words(study: rt.Study) -> N
         ask(study, "0.25")
     ask(study, who="anna")  # an id belongs to whoever asks
     assert study.ledger.spent() == eps(1)
+
+
+@pytest.mark.parametrize(
+    ("asked", "changed"),
+    [
+        ("mean(x)", {"x": rt.real(0, 5)}),
+        ("mean(x)", {"x": rt.real(0, 9, missing=0)}),
+        ("proportion(g, value=a)", {"g": rt.category(["a", "b", "c"])}),
+        ("mean(x) where k > 1 by month(d)", {"k": rt.integer(0, 8)}),
+        ("mean(x) by month(d)", {"d": rt.date("2024-01-01", "2025-12-31")}),
+        ("median(y)", {"y": rt.real(0, 100)}),
+        ("mean(a)", {"a": rt.real(0, "auto", missing=0)}),
+    ],
+)
+def test_an_answer_of_other_bounds_is_not_given_again(asked: str, changed: dict[str, Any], tmp_path: Path) -> None:
+    lines = (
+        f"{nth % 9},{nth % 50},{nth % 70},{'ab'[nth % 2]},{nth % 3},2024-0{1 + nth % 9}-11,w{nth % 2}"
+        for nth in range(2_000)
+    )
+    (tmp_path / "t.csv").write_text("\n".join(["x,a,y,g,k,d,t", *lines]))
+    declared: dict[str, Any] = {"x": rt.real(0, 9), "y": rt.real(), "g": rt.category(["a", "b"])}
+    declared |= {"k": rt.integer(0, 9)} | ({"a": rt.real(0, "auto")} if "a" in changed else {})
+    declared |= {"d": rt.date("2024-01-01", "2024-12-31"), "t": rt.text(longest=9)}
+
+    beside = "count" if "a" in changed else "count by t keys=found"  # keys are not found beside chosen bounds
+
+    def again(**columns: Any) -> Release:
+        made = rt.study(
+            tmp_path / "t.csv",
+            adjacency="add_remove",
+            columns=declared | columns,
+            budget=9,
+            delta="0.001",
+            ledger=tmp_path / "t.ledger",
+        )
+        record = rt.Record(request_id="r1")
+        return made.release([asked, beside], epsilon=4, delta="1e-6", record=record)
+
+    assert not again().stored
+    reasons = {"x": rt.real(0, 9, why="known", unit="m"), "t": rt.text(longest=9, why="free")}
+    assert again(**({} if "x" in changed else reasons)).stored
+    with pytest.raises(rt.LedgerError, match=f"when {next(iter(changed))} had other bounds or another list"):
+        again(**changed)
 
 
 def test_an_id_that_is_none_is_refused(study: rt.Study) -> None:

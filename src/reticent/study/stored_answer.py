@@ -8,15 +8,16 @@ gets this answer, the same fault, or the words for a run that never ended. Nothi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from reticent.certificate.certificate import Certificate, read_certificate
+from reticent.certificate.record import columns_to_json
 from reticent.data.expression_tree import write
 from reticent.data.joins import lines
 from reticent.data.query import Keys
-from reticent.errors import Fault, LedgerError
+from reticent.errors import Fault, LedgerError, first_of
 from reticent.privacy.loss import words
 from reticent.privacy.serialization import canonical, digest_of
 
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from reticent.privacy.cost import Cost
     from reticent.statistics.statistic import Ask
     from reticent.study.terms import StudyTerms
+
+WORDS: Final = ("why", "label", "unit")  # of a declaration, which change no answer
+ENDS: Final = ("low", "high")  # which a release may choose
+FOUND: Final = ("among",)  # keys of a text that a release found
 
 
 def request_digest(asked: Sequence[Ask], within: Cost, want: Mapping[str, float] | None, schema: Schema) -> str:
@@ -76,10 +81,20 @@ def earlier(study: StudyTerms, request: tuple[str, str], who: str) -> tuple[Ledg
     Returns
     -------
     tuple of Ledger and Line, or None
+
+    Raises
+    ------
+    LedgerError
+        The id was used for another request, or for columns that were declared otherwise.
     """
     ledger = study._existing()
     line = None if ledger is None else ledger.asked_before(*request, who=who)
-    return None if ledger is None or line is None else (ledger, line)
+    if ledger is None or line is None:
+        return None
+    text = None if line.withdrawn is not None else ledger.answer(line.id)
+    if text is not None and (found := read_certificate(text)).digest == line.digest:
+        check_declared(found, line, study.schema)
+    return ledger, line
 
 
 def stored(ledger: Ledger, line: Line) -> Certificate:
@@ -125,6 +140,39 @@ def stored(ledger: Ledger, line: Line) -> Certificate:
             "more was charged."
         )
     return found
+
+
+def check_declared(found: Certificate, line: Line, schema: Schema) -> None:
+    """Refuse a stored answer about a column that is declared otherwise now: with other bounds, or another list.
+
+    Parameters
+    ----------
+    found : Certificate
+        As it left.
+    line : Line
+        Of its request.
+    schema : Schema
+        Of the study that asks again.
+
+    Raises
+    ------
+    LedgerError
+        With the columns.
+    """
+    then: Mapping[str, Mapping[str, object]] = found.heading["columns"]
+    now: Mapping[str, Any] = columns_to_json(schema, then)
+    odd = list[str]()
+    for name in (name for name in then if name in now):
+        chosen = getattr(schema.columns.get(name), "auto", None) is not None
+        left_out = {*WORDS, *(ENDS if chosen else ()), *(FOUND if "longest" in then[name] else ())}
+        facts = then[name].keys() & now[name].keys() - left_out
+        odd += [name] if any(then[name][fact] != now[name][fact] for fact in facts) else []
+    if odd and line.charge is not None:
+        raise LedgerError(
+            f"{line.id} was charged {words(line.charge)} under this request id, when {first_of(odd)} had other "
+            "bounds or another list. Nothing more was charged. Declare them as then, or ask under a new request id, "
+            "which is a new charge."
+        )
 
 
 def _ask(ask: Ask) -> list[object]:
