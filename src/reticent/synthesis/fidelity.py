@@ -113,6 +113,8 @@ class FidelityRelease:
         found = self.plan.expected(people)
         each = 100.0 * told_to(self.tables, self.mechanism, self.people, people)
         said = f"shares of {len(self.tables)} tables are checked to about ± {rough(each)} points"
+        if each > 100.0 * VAGUE:
+            said += ", which would tell nothing: a larger ε, or checks=0, which saves their share"
         return replace(found, note="; ".join(part for part in (found.note, said) if part))
 
 
