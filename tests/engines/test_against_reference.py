@@ -385,6 +385,7 @@ SOURCES: list[Callable[[list[Row], Path], object]] = [
 
 
 @pytest.mark.wide
+@pytest.mark.loop(12)
 @pytest.mark.parametrize("make", SOURCES)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_source_gives_what_the_reference_gives(
@@ -399,6 +400,7 @@ def test_every_source_gives_what_the_reference_gives(
 
 
 @pytest.mark.wide
+@pytest.mark.loop(2)
 @pytest.mark.parametrize("person", persons())
 def test_row_order_and_threads_change_nothing(person: Person) -> None:
     rows = random_rows(random.Random(7), 80)

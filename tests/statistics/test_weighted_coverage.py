@@ -142,6 +142,7 @@ def few(table: dict[str, Floats], question: str) -> tuple[float, float]:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("question", ["mean(x)", "sum(x)", "count"])
 def test_intervals_of_few_weighted_rows_are_students(question: str) -> None:
     """Weights and values are even, and runs replayed: with a variance taken for known .91 to .93 had been covered."""
@@ -178,6 +179,7 @@ QUANTILES: list[tuple[Callable[[], dict[str, Floats]], str, float, Kind, str, in
 
 
 @pytest.mark.wide
+@pytest.mark.loop(2)
 @pytest.mark.parametrize(("table", "question", "level", "kind", "epsilon", "size"), QUANTILES)
 def test_weighted_quantiles_cover_and_their_mutants_do_not(
     table: Callable[[], dict[str, Floats]], question: str, level: float, kind: Kind, epsilon: str, size: int
@@ -203,6 +205,7 @@ DISTANCES: list[tuple[Callable[[], dict[str, Floats]], Kind, str, int]] = [
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize(("table", "kind", "epsilon", "size"), DISTANCES)
 def test_weighted_distances_of_quartiles_cover_and_their_mutants_do_not(
     table: Callable[[], dict[str, Floats]], kind: Kind, epsilon: str, size: int
@@ -303,6 +306,7 @@ DESIGNED: list[tuple[SampleDesign, Callable[..., Drawn], str, Kind, str, float]]
 
 
 @pytest.mark.wide
+@pytest.mark.loop(3)
 @pytest.mark.parametrize(("design", "draw", "question", "kind", "epsilon", "spread"), DESIGNED)
 def test_answers_of_strata_and_of_margins_cover_and_their_mutants_do_not(
     design: SampleDesign, draw: Callable[..., Drawn], question: str, kind: Kind, epsilon: str, spread: float

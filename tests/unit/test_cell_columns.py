@@ -148,6 +148,7 @@ def _nested(table: dict[str, Any]) -> None:
     table["every"]["value"] = 1
 
 
+@pytest.mark.loop(5)
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     "change",
