@@ -97,10 +97,10 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
     found = list[set[str]]()
     plain = duckdb.DuckDBSession.person_sets
 
-    def sets(self: duckdb.DuckDBSession, name: str) -> Iterator[None]:
-        for _ in plain(self, name):
+    def sets(self: duckdb.DuckDBSession, name: str) -> Iterator[bool]:
+        for many in plain(self, name):
             found.append({who for (who,) in self.rows(f'SELECT DISTINCT who FROM "{name}"')})
-            yield
+            yield many
 
     monkeypatch.setattr(duckdb.DuckDBSession, "person_sets", sets)
     return found

@@ -7,16 +7,36 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import hypothesis.strategies as st
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
 
-from reticent.data import query_compiler
+from reticent.data import query_compiler, query_result, sorted_cells, source
 from reticent.data.engines import duckdb
 from reticent.data.engines.duckdb import DUCKDB, close_waiting
 from reticent.data.format import Limits
-from reticent.data.query import DistinctPersons, Keys, Moments, Query, Ranks, Rows, Tally, Total
-from reticent.data.query_result import content
+from reticent.data.order_statistics import Needs
+from reticent.data.query import (
+    CappedPersons,
+    DistinctPersons,
+    Incomplete,
+    Keys,
+    Moments,
+    OrderedValues,
+    PresentValues,
+    Query,
+    Ranks,
+    Records,
+    Rows,
+    Tally,
+    Total,
+    Weighing,
+    WeightedMoments,
+    WeightedTally,
+)
+from reticent.data.query_result import SortedCells, content
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, grid_by_size, grid_by_width
 from reticent.data.source import open_source
 from reticent.data.table import EngineFailure, Table, open_table
@@ -136,6 +156,108 @@ LONG = tuple(map(str, range(100)))
 def test_rows_that_depend_on_others_are_stored_at_once(schema: Schema, query: Query, alone: bool) -> None:
     told = query_compiler.statements([query], schema, dict.fromkeys(("who", "k", "x"), "text"), KEY, DUCKDB.dialect)
     assert told.small is alone
+
+
+# --- rows that are persons: no piece is kept --------------------------------------------------------------------------
+
+ALONE = Schema({**COLUMNS, "w": Real(Fraction(0), Fraction(3))}, Person("add_remove"))
+ADDED: list[Query] = [
+    Rows(),
+    DistinctPersons(),
+    CappedPersons(),
+    Incomplete(("x", "w")),
+    PresentValues("x"),
+    Total("x", grid_by_size(LOW, HIGH)),
+    Moments("x", grid_by_width(LOW, HIGH), 4),
+    Tally("x", edges=(LOW, Fraction(40), HIGH)),
+    Tally("k", among=(1, 2)),
+    Ranks("x"),
+    Ranks("k"),
+    Ranks("x", weight=Weighing("w", Fraction(3))),
+    WeightedMoments("x", Weighing("w", Fraction(3)), grid_by_width(LOW, HIGH), 2),
+    WeightedTally("k", Weighing("w", Fraction(3)), among=(1, 2)),
+    OrderedValues("x", Fraction(1, 8)),
+]
+KEPT: list[Query] = [
+    OrderedValues("x", Fraction(1, 8), Needs(((1, 3), (6, 8)))),
+    Records(("x", "k"), (Fraction(1, 8), Fraction(1))),
+]
+
+
+def alone(size: int) -> pa.Table:
+    """Rows with missing cells; their values are sorted, so that pieces are unlike each other."""
+    draw = np.random.default_rng(20081114)
+    x = np.sort(np.where(draw.random(size) < 0.4, 0.0, draw.exponential(30, size)))
+    values = {"k": draw.integers(0, 10, size), "x": x, "w": draw.random(size) * 3}
+    return pa.table({name: pa.array(each, mask=draw.random(size) < 0.1) for name, each in values.items()})
+
+
+@pytest.fixture
+def turns(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Numbers of rows that stand in the table, one piece after the other."""
+    found, plain = list[int](), duckdb.DuckDBSession.store_in_turn
+
+    def store(self: duckdb.DuckDBSession, name: str, *given: Any, step: tuple[str, str]) -> Iterator[bool]:
+        for many in plain(self, name, *given, step=step):
+            found.append(self.about(name))
+            yield many
+
+    monkeypatch.setattr(duckdb.DuckDBSession, "store_in_turn", store)
+    return found
+
+
+def in_pieces(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    monkeypatch.setattr(duckdb, "PIECE", 1)
+    monkeypatch.setattr(duckdb, "ROW_GROUP", rows)
+
+
+@pytest.mark.parametrize("asked", [ADDED, *[[query] for query in (*ADDED, *KEPT)]], ids=repr)
+def test_rows_that_are_persons_are_answered_about_a_piece_at_a_time(
+    monkeypatch: pytest.MonkeyPatch, turns: list[int], asked: list[Query]
+) -> None:
+    """A median of 40,000,000 rows took 560 MB, and takes 290."""
+    monkeypatch.setattr(source, "BATCH", 70)
+    of, size = open_table(alone(1_500), ALONE), 1_500
+    whole = list(map(content, of.run(asked, KEY)))
+    turns.clear()
+    in_pieces(monkeypatch, 70)
+    assert list(map(content, of.run(asked, KEY))) == whole
+    kept = any(query in KEPT for query in asked)
+    assert (len(turns), sum(turns)) == ((0, 0) if kept else (-(-size // 70), size))
+
+
+def test_a_median_of_a_sorted_file_is_that_of_all_its_rows(monkeypatch: pytest.MonkeyPatch, turns: list[int]) -> None:
+    """Its first pieces hold equal values, which are counted, and later ones do not: those are sorted."""
+    of, asked = open_table(alone(3_000), ALONE), [Ranks("x"), Ranks("k")]
+    whole = list(map(content, of.run(asked, KEY)))
+    for module, name, value in (
+        (source, "BATCH", 100),
+        (query_result, "LONG", 1),
+        (sorted_cells, "SAMPLED", 1.0),
+        (sorted_cells, "ASIDE", 64),
+        (sorted_cells, "HELD", 16),
+    ):
+        monkeypatch.setattr(module, name, value)
+    in_pieces(monkeypatch, 100)
+    turns.clear()
+    one, other = of.run(asked, KEY)
+    assert [content(one), content(other)] == whole
+    assert [isinstance(held, SortedCells) for held in (*one.ranks, *other.ranks)] == [True, False]
+    assert turns == [*[100] * 30, 0]
+
+
+@given(st.lists(st.tuples(st.integers(-9, 9), st.integers(1, 5)), max_size=9), st.integers(0, 50), st.integers(0, 50))
+def test_repeated_cells_are_those_of_an_array(runs: list[tuple[int, int]], first: int, last: int) -> None:
+    runs = sorted(dict(runs).items())
+    cells, counts = (np.array([run[at] for run in runs], np.int64) for at in (0, 1))
+    plain, made = np.repeat(cells, counts), sorted_cells.RepeatedCells(cells, np.cumsum(counts))
+    first, last = sorted((min(first, len(plain)), min(last, len(plain))))
+    assert len(made) == len(plain)
+    assert np.array_equal(made[first:last], plain[first:last])
+    part = made.part(first, last)
+    assert len(part) == last - first
+    assert np.array_equal(part[:], plain[first:last])
+    assert np.array_equal(part[np.arange(len(part))[::2]], plain[first:last][::2])
 
 
 class Broken:

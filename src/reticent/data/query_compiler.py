@@ -282,7 +282,7 @@ def statements(
         places,
         _few_scans(queries, asked) and _taken_as_they_are(schema, used, storage),
         not groups and len(steps) == 1 and by_row,
-        person.column is not None and all(map(_adds_up, queries)),
+        all(map(_adds_up, queries)),
     )
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from reticent.data.query_expressions import Scan
+    from reticent.data.sorted_cells import Spool
 
 
 LONG: Final = 1 << 18  # rows of a table from which on a sample of its values is taken
@@ -241,14 +242,21 @@ def added(parts: Sequence[QueryResult]) -> QueryResult:
     return QueryResult(vectors, ranks, tuple(RunLength(*held) for held in _counted_together(orders)))
 
 
+def is_sorted(result: QueryResult) -> bool:
+    """Tell if a result has cells one by one, whose parts are merged once all are there."""
+    return any(isinstance(held, SortedCells) for held in result.ranks)
+
+
 def _ranks_together(parts: Sequence[Sequence[Counts]]) -> tuple[Counts, ...]:
     """Cells with their counts of each group, of those of several parts."""
-    if any(type(held) is not Counts for part in parts for held in part):
-        groups = [[held for held in each if isinstance(held, SortedCells)] for each in zip(*parts, strict=True)]
-        if all(len(each) == len(parts) for each in groups):
-            from reticent.data.sorted_cells import together
+    if any(isinstance(held, SortedCells) for part in parts for held in part):
+        from reticent.data.sorted_cells import repeated, together
 
-            return tuple(SortedCells(together([held.each for held in each])) for each in groups)
+        groups = [
+            [held.each if isinstance(held, SortedCells) else repeated(held.cells, held.counts) for held in each]
+            for each in zip(*parts, strict=True)
+        ]
+        return tuple(SortedCells(together(each)) for each in groups)
     pairs = [[(held.cells, held.counts) for held in part] for part in parts]
     return tuple(Counts(*held) for held in _counted_together(pairs))
 
@@ -286,11 +294,13 @@ class ResultReader:
         self._engine, self._dialect, self._schema, self._stored = engine, dialect, schema, stored
         self._asked = queries, schema, storage, key, dialect
         self._long: dict[Query, str] = {}  # statements of each value, empty for what is short
+        self._spools: dict[Query, Spool] = {}
         self.begin()
 
-    def begin(self) -> None:
-        """Forget what was read: another set of persons stands in the table. What is long stays so."""
+    def begin(self, *, many: bool = False) -> None:
+        """Forget what was read: other rows stand in the table, one part of many. What is long stays so."""
         self._found: dict[str, list[tuple[Any, ...]]] = {}
+        self._many = many
 
     def read(self, query: Query, text: str, first: int) -> QueryResult:
         """The result of a query.
@@ -338,13 +348,14 @@ class ResultReader:
         engine = self._engine
         if query.weight is not None or not isinstance(engine, LongResults):
             return None
-        if query not in self._long:
-            self._long[query] = self._each_value(query) if engine.about(self._stored) >= LONG else ""
+        if not self._long.get(query):
+            self._long[query] = self._each_value(query) if self._many or engine.about(self._stored) >= LONG else ""
         if not self._long[query]:
             return None
-        from reticent.data.sorted_cells import read_sorted
+        from reticent.data.sorted_cells import Spool, read_sorted
 
-        return tuple(map(SortedCells, read_sorted(engine, query, self._long[query], self._schema, self._folder)))
+        spool = self._spools.setdefault(query, Spool(self._folder))
+        return tuple(map(SortedCells, read_sorted(engine, query, self._long[query], self._schema, spool)))
 
     def _each_value(self, query: Ranks) -> str:
         """The statement of each value where most of a sample differ; else empty."""

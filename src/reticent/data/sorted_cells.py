@@ -35,6 +35,7 @@ from reticent.data.schema import Schema
 SAMPLED: Final = 1 / 256  # of the rows
 DIFFERENT: Final = 0.9  # of a sample, where a table of distinct values would be long
 ASIDE: Final = 1 << 20  # cells that are held in memory, at most, before they are put aside
+HELD: Final = 1 << 16  # cells of a part of the rows, at most, that stay in memory
 
 
 def may_be_long(query: Query) -> TypeGuard[Ranks]:
@@ -115,7 +116,7 @@ class Stretch:
         return found
 
 
-def read_sorted(engine: LongResults, query: Ranks, text: str, schema: Schema, folder: str) -> list[IntegerSequence]:
+def read_sorted(engine: LongResults, query: Ranks, text: str, schema: Schema, spool: Spool) -> list[IntegerSequence]:
     """The cell of each value, ascending, of each group.
 
     Parameters
@@ -125,15 +126,15 @@ def read_sorted(engine: LongResults, query: Ranks, text: str, schema: Schema, fo
     text : str
         Statement of each value.
     schema : Schema
-    folder : str
-        Where cells that are many are put aside; empty for the system's folder of temporary files.
+    spool : Spool
+        Where cells that are many are put aside.
 
     Returns
     -------
     list of array or Stretch
     """
     keys = keys_of(query)
-    found = _ReadCells(1 if keys is None else len(keys.among), Spool(folder))
+    found = _ReadCells(1 if keys is None else len(keys.among), spool)
     cells = cells_on(query.on, schema.column(query.column), query.column)
     for batch in engine.batches(text):
         index = cells.index(values_of(batch.column("x")).astype(np.float64))
@@ -161,7 +162,7 @@ class _ReadCells:
 
     def sorted(self) -> list[IntegerSequence]:
         """All cells of each group, ascending."""
-        self._sort(aside=any(self._runs))
+        self._sort(aside=any(self._runs) or self._held > HELD)
         return [together(runs) for runs in self._runs]
 
     def _sort(self, *, aside: bool) -> None:
@@ -181,6 +182,33 @@ class _ReadCells:
         self._cells.clear()
         self._groups.clear()
         self._held = 0
+
+
+def repeated(cells: Integers, counts: Integers) -> Integers | RepeatedCells:
+    """Cells as often as each occurs; many of them are made when they are looked at."""
+    found = RepeatedCells(cells, np.cumsum(counts))
+    return found[:] if len(found) <= ASIDE else found
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RepeatedCells:
+    """Cells as often as each occurs, by the places where each ends."""
+
+    cells: Integers
+    ends: Integers
+    first: int = 0
+
+    def part(self, first: int, last: int) -> RepeatedCells:
+        """The cells from place ``first`` to before ``last``."""
+        ends = np.minimum(self.ends, self.first + last)
+        return replace(self, ends=ends, first=self.first + first)
+
+    def __len__(self) -> int:
+        return max(int(self.ends[-1]) - self.first, 0) if len(self.ends) else 0
+
+    def __getitem__(self, wanted: slice | Integers) -> Integers:
+        places = np.arange(*wanted.indices(len(self))) if isinstance(wanted, slice) else wanted
+        return self.cells[np.searchsorted(self.ends, self.first + places, "right")]
 
 
 def together(parts: Sequence[IntegerSequence]) -> IntegerSequence:

@@ -11,7 +11,7 @@ import hashlib
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -53,7 +53,7 @@ from reticent.data.query import (
     Tally,
     Total,
 )
-from reticent.data.query_result import QueryResult, ResultReader, added, content
+from reticent.data.query_result import QueryResult, ResultReader, added, content, is_sorted
 from reticent.data.schema import (
     Category,
     Column,
@@ -79,6 +79,7 @@ Log = Callable[[str, str], None]
 Seen = Callable[[int, float], None]
 
 KEY_BYTES: Final = 32
+TOGETHER: Final = 16  # results of parts of the rows that are added up
 
 
 class EngineFailure(ReticentError):
@@ -223,16 +224,25 @@ class Table:
                 engine.put(name, table)
             rows = self._adopted(source, view, used)
             parts = engine if isinstance(engine, WorksInParts) else None
+            turns: Iterable[bool] = [False]
             if told.small and parts is not None and not isinstance(rows, ColumnsInPlace):
-                parts.store_in_pieces(*told.first, rows, step=next(iter(told.steps.items())))
+                step = next(iter(told.steps.items()))
+                if told.adds_up and view.person.column is None:  # then no row need be kept
+                    turns = parts.store_in_turn(*told.first, rows, step=step)
+                else:
+                    parts.store_in_pieces(*told.first, rows, step=step)
             else:
                 engine.store(*told.first, rows, steps=told.steps, light=told.light)
+            if parts is not None and told.adds_up and view.person.column is not None:
+                turns = parts.person_sets(told.first[0])
             found, reading = list[list[QueryResult]](), ResultReader(engine, told.first[0], *asked, self._limits.temp)
-            for _ in [None] if parts is None or not told.adds_up else parts.person_sets(told.first[0]):
+            for many in turns:
                 for how, name, text in told.further:
                     (engine.keep if how == "keep" else engine.view)(name, text)
-                reading.begin()
+                reading.begin(many=many)
                 found.append([reading.read(*one) for one in zip(queries, told.asked, told.places, strict=True)])
+                if len(found) == TOGETHER and not any(map(is_sorted, found[-1])):
+                    found = [[added(each) for each in zip(*found, strict=True)]]
             return [added(each) for each in zip(*found, strict=True)]
 
         return self._reading(work, key)

@@ -1,7 +1,7 @@
 """Forecast of the memory of a release, for a number of rows: a rough figure.
 
     memory = the program
-           + the rows that are kept, compressed where nothing is asked by key
+           + the rows that are kept, compressed where nothing is asked by key; of rows that are persons a piece
            + what is counted by person, in one set of persons after another
            + values and cells that leave the engine
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 STARTED: Final = 220_000_000  # bytes of this process and its engine, of no row
 READ, READ_CELLS = 8_000_000, 400_000  # of a column that is read, from so many cells on
 FITTING, FITTING_ROWS = 60_000_000, 50_000  # of what fits records, from so many rows on
+IN_PASSING: Final = 40_000_000  # of rows that are looked at a piece at a time
 TURN: Final = 1  # bytes that a row has beside its cells
 NUMBER, TEXT = 8, 40  # of a cell as it is; a text has 16 and its letters
 SHORT_NUMBER, SHORT_TEXT = 7, 16  # of a compressed one
@@ -105,14 +106,24 @@ def kept_in_engine(
     -------
     int
     """
-    return max(_compressed(seen, _columns(seen, steps), rows, stored) for seen, steps in _views(prepared, schema))
+    views = [(seen, _asked(steps), _columns(seen, steps)) for seen, steps in _views(prepared, schema)]
+    return max(_compressed(seen, asked, columns, rows, stored) for seen, asked, columns in views)
+
+
+def _asked(steps: Iterable[Step]) -> set[Query]:
+    """The queries of some steps, each of which is run once."""
+    return {query for step in steps for query in step.queries}
 
 
 def _compressed(
-    schema: Schema, columns: Iterable[str], rows: int, stored: Mapping[str, StoredCells] | None = None
+    schema: Schema,
+    asked: Collection[Query],
+    columns: Collection[str],
+    rows: int,
+    stored: Mapping[str, StoredCells] | None = None,
 ) -> int:
-    """Bytes of the compressed rows of a view; 0 where it has filters, joins or computed columns."""
-    if _may_leave_out(schema):
+    """Bytes of the compressed rows of a view; 0 where it has filters, joins or computed columns, or keeps none."""
+    if _may_leave_out(schema) or _passes(asked, schema, columns):
         return 0
     cells = _Cells(schema, stored or {}, as_they_are=False)
     return ceil(rows * (sum(map(cells.kept, columns)) + cells.of_person))
@@ -134,7 +145,7 @@ def _views(prepared: PreparedRelease, schema: Schema) -> list[tuple[Schema, list
 
 def _columns(schema: Schema, steps: Iterable[Step]) -> tuple[str, ...]:
     """The columns that are kept for some steps."""
-    asked = {query for step in steps for query in step.queries}
+    asked = _asked(steps)
     return tuple(needed(schema, [*set[str]().union(*map(columns_read, asked)) & schema.cells.keys()]))
 
 
@@ -154,7 +165,7 @@ def memory_of(steps: Iterable[Step], schema: Schema, rows: int, stored: Mapping[
     int
     """
     each = [*steps]
-    asked = {query for step in each for query in step.queries}  # each is run once
+    asked = _asked(each)
     columns = _columns(schema, each)
     cells = _Cells(schema, stored or {}, _is_by_key(asked) or _stays(schema, columns))
     paired = rows * PAIRED * any(work_of(step).pairs for step in each)
@@ -167,7 +178,23 @@ def _in_engine(asked: Collection[Query], columns: Collection[str], cells: _Cells
     read = (len(columns) + (schema.person.column is not None)) * READ * min(rows, READ_CELLS) // READ_CELLS
     copies = 2 if _is_in_steps(schema) else 1  # one stands while the next is made
     kept = ceil(rows * (TURN + sum(map(cells.kept, columns)) + cells.of_person)) * copies
+    if _passes(asked, schema, columns):
+        kept = min(kept, IN_PASSING)
     return STARTED + read + kept + _counted(asked, cells, rows, by_key=_is_by_key(asked))
+
+
+def _passes(asked: Collection[Query], schema: Schema, columns: Collection[str]) -> bool:
+    """Tell if rows, each of them a person, are looked at a piece at a time, so that none are kept."""
+    apart = schema.person.column is not None or _is_by_key(asked) or _stays(schema, columns)
+    return not apart and not _looks_at_all(asked)
+
+
+def _looks_at_all(asked: Iterable[Query]) -> bool:
+    """Tell if a query needs all rows at once: the answers for parts of them do not add up."""
+    return any(
+        isinstance(query, Records | KeyHolders) or (isinstance(query, OrderedValues) and query.needs is not None)
+        for query in asked
+    )
 
 
 def _is_by_key(asked: Iterable[Query]) -> bool:
@@ -238,9 +265,10 @@ class BroughtRecords:
         int
         """
         columns = tuple(needed(schema, self.columns))
-        asked = {Records(self.columns, (Fraction(1),) * len(self.columns))} if self.columns else set[Records]()
         cells = _Cells(schema, stored or {}, _stays(schema, columns))
-        return _in_engine(asked, columns, cells, rows) + _of_records(cells, rows, CARRIED * self.cells + self.room)
+        return _in_engine(self._asked, columns, cells, rows) + _of_records(
+            cells, rows, CARRIED * self.cells + self.room
+        )
 
     def kept(self, schema: Schema, rows: int, stored: Mapping[str, StoredCells] | None = None) -> int:
         """Bytes that the engine has to keep at once, as ``kept_in_engine``.
@@ -255,7 +283,11 @@ class BroughtRecords:
         -------
         int
         """
-        return _compressed(schema, tuple(needed(schema, self.columns)), rows, stored)
+        return _compressed(schema, self._asked, tuple(needed(schema, self.columns)), rows, stored)
+
+    @property
+    def _asked(self) -> set[Query]:
+        return {Records(self.columns, (Fraction(1),) * len(self.columns))} if self.columns else set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,9 +355,7 @@ def _counted(asked: Collection[Query], cells: _Cells, rows: int, *, by_key: bool
     name = cells.schema.person.column
     if name is None:
         return 0
-    searched = any(isinstance(query, OrderedValues) and query.needs is not None for query in asked)
-    at_once = searched or any(isinstance(query, Records | KeyHolders) for query in asked)
-    sets = 1 if at_once else max(min(-(-rows // SET), MOST_SETS), 1)
+    sets = 1 if _looks_at_all(asked) else max(min(-(-rows // SET), MOST_SETS), 1)
     found = cells.stored.get(name)
     letters = ceil(found.plain) if found is not None and found.is_text else 0
     return rows // sets * (PERSONS_BY_KEY + letters if by_key else PERSONS)

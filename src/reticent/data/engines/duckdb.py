@@ -175,7 +175,32 @@ class DuckDBSession:
         self._make("VIEW", name, f'FROM {self._compressed}."{name}"')
         pa.default_memory_pool().release_unused()  # what the reader held for further batches
 
-    def person_sets(self, name: str) -> Iterator[None]:
+    def store_in_turn(
+        self, name: str, statement: str, rows: pa.RecordBatchReader, *, step: tuple[str, str]
+    ) -> Iterator[bool]:
+        """Let a table hold the outcome of ``statement`` for one piece of the stream after another.
+
+        Parameters
+        ----------
+        name : str
+            Of the table.
+        statement : str
+            SQL over the step, which makes each row of one row of the stream.
+        rows : RecordBatchReader
+            The rows, as Arrow batches.
+        step : (name, SQL)
+            A view of the stream.
+
+        Yields
+        ------
+        bool
+            True of a piece that is not the last; at least once.
+        """
+        for piece, last in _pieces(rows):
+            self.store(name, statement, piece, steps=dict([step]), light=False)
+            yield not last
+
+    def person_sets(self, name: str) -> Iterator[bool]:
         """Let a table hold the rows of one set of persons after another, by a hash; of all at once where it is short.
 
         What is counted by person takes memory by the number of persons, and what fits a cache is counted faster.
@@ -187,12 +212,12 @@ class DuckDBSession:
 
         Yields
         ------
-        None
-            Once for each set of persons.
+        bool
+            True where there are several sets of persons.
         """
         sets = min(-(-self.about(name) // SET), MOST_SETS)
         if sets < 2:
-            yield
+            yield False
             return
         whole = f'{self._compressed}."{name}"' if self._made[name] == "VIEW" else f'"all_{name}"'
         if self._made[name] == "TABLE":
@@ -200,7 +225,7 @@ class DuckDBSession:
             self._made[f"all_{name}"] = self._made.pop(name)
         for nth in range(sets):
             self._make("VIEW", name, f"FROM {whole} WHERE (hash(who) >> 32) % {sets} = {nth}")
-            yield
+            yield True
 
     def view(self, name: str, statement: str) -> None:
         """Name a statement over what is stored; it runs whenever it is read."""

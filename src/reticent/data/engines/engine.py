@@ -136,8 +136,30 @@ class WorksInParts(Protocol):
         """
         ...
 
-    def person_sets(self, name: str) -> Iterator[None]:
-        """Let a stored table hold the rows of one set of persons after another; of all at once where it is short."""
+    def store_in_turn(
+        self, name: str, statement: str, rows: pa.RecordBatchReader, *, step: tuple[str, str]
+    ) -> Iterator[bool]:
+        """Let a table hold the outcome of ``statement`` for one piece of the stream after another.
+
+        Parameters
+        ----------
+        name : str
+            Of the table.
+        statement : str
+            SQL over the step, which makes each row of one row of the stream.
+        rows : RecordBatchReader
+            What the step reads, under the name "source".
+        step : (name, SQL)
+
+        Returns
+        -------
+        iterator of bool
+            True of a piece that is not the last; at least once.
+        """
+        ...
+
+    def person_sets(self, name: str) -> Iterator[bool]:
+        """Let a stored table hold the rows of one set of persons after another, all where it is short; True if many."""
         ...
 
 
