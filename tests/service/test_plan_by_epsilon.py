@@ -78,7 +78,7 @@ def test_every_statistic_is_planned_here() -> None:
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_less_epsilon_never_promises_a_narrower_interval(question: str, adjacency: Any) -> None:
-    """A quantile of .9 was planned at 1.2 at ε .2 and 3.9 at .3: at .2 a release had 26.6."""
+    """A quantile of .9 was planned at 1.2 at ε .2 and 3.9 at .3, where a release of .2 had 26.6."""
     made_up = question.startswith(OF_MADE_UP)
     found = [first(study(adjacency), question, one) for one in (MADE_UP if made_up else EPSILONS)]
     told = [one for one in found if one is not None]

@@ -72,7 +72,6 @@ def _expected(draws: QuantileDraws, people: int) -> ExpectedAccuracy:
     note += _one_end_words(replies, both)
     alike = draws.pricing.size is not None and shapes.typically_tied(*column, size, crowd, mechanism, unit=draws.unit)
     alike = alike or (bounded and _ties_of(draws, _typical(draws), size))
-    silent = alike and dict(replies if bounded else both)[HEAPED] < LIKELY
     others = _other_columns(draws, size, squares, tied=tied, heaped=heaped, alike=alike)
     of_weights = [
         (name, *_widths(draws, one.powers[1] * rows, one.squares, None, tied=tied))
@@ -84,7 +83,7 @@ def _expected(draws: QuantileDraws, people: int) -> ExpectedAccuracy:
         note += shapes.more_words(widths.get(HEAPED), widths.get(often.name))
     unit = "" if bounded else shapes.unit_of(spread=draws.spread)
     typical = often.name if bounded else HEAPED if alike else ""
-    if silent:  # a typical column has no reply: no width is that of one which has
+    if alike and not heaped:  # a typical column has no reply, or one end alone: no width is that of one which has both
         others = ((USUAL, noise, sampling), *(one for one in others if one[0] != typical))
         noise = sampling = None
     found = ExpectedAccuracy(
