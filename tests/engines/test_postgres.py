@@ -37,7 +37,7 @@ from reticent.data.query import (
     Rows,
     Tally,
 )
-from reticent.data.schema import Person, Schema, Text, category, integer, real
+from reticent.data.schema import Column, Person, Schema, Text, category, integer, real
 from reticent.data.source import engine_of, identity_of, name_of, open_source
 from reticent.data.table import EngineFailure, Table, check_engine, open_table
 from reticent.errors import LedgerError, Refusal, SpecError
@@ -225,6 +225,19 @@ def test_random_arithmetic_never_fails_and_is_that_of_ieee(db: Database) -> None
             found = np.array([math.nan if cell is None else cell for _, cell in sorted(told)])
             same = (found == values) | ~np.isfinite(values)  # a plan divides by no zero
             assert same.all(), expression
+
+
+def test_persons_of_a_collation_that_blurs_texts_are_refused(db: Database) -> None:
+    db.run("CREATE COLLATION IF NOT EXISTS blurred (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+    url = db.table(
+        {"who": "text COLLATE blurred", "x": "integer", "g": "text COLLATE blurred"},
+        [["a", 1, "a"], ["b", 1, "A"], ["c", 2, "A"]],
+    )
+    columns: dict[str, Column] = {"x": integer(0, 9), "g": category(["a", "A"])}
+    (found,) = open_table(url, Schema(columns, Person("add_remove"))).run([Tally("g", among=("a", "A"))], SECRET)
+    assert found.vectors == ((1, 2),)  # listed texts are compared by their letters
+    with pytest.raises(SpecError, match="column who has a collation that takes different texts for equal"):
+        open_table(url, Schema(columns, Person("add_remove", "who")))
 
 
 @pytest.mark.parametrize(("kind", "names"), [("numeric", ["12", "12.00", "12.5"]), ("citext", ["a", "A", "b"])])

@@ -34,7 +34,8 @@ ABOUT: Final = """
 """
 COLUMNS: Final = """
     SELECT a.attname, CASE t.typtype WHEN 'd' THEN format_type(t.typbasetype, NULL) WHEN 'e' THEN 'enum'
-                      ELSE format_type(a.atttypid, NULL) END
+                      ELSE format_type(a.atttypid, NULL) END,
+           EXISTS (SELECT FROM pg_catalog.pg_collation c WHERE c.oid = a.attcollation AND NOT c.collisdeterministic)
     FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
     WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
@@ -97,6 +98,7 @@ class Catalog:
     """Facts of the catalog about one table: none of them is about a row.
 
     ``shows`` are the tables and views that a view reads, and the parts of a table, down to the last.
+    ``nondeterministic`` are columns with a collation that takes different texts for equal.
     """
 
     server: str
@@ -107,6 +109,7 @@ class Catalog:
     writable: bool
     steady: bool = False
     shows: tuple[str, ...] = ()
+    nondeterministic: frozenset[str] = frozenset()
 
     @property
     def relation(self) -> str:
@@ -136,7 +139,7 @@ def catalog_of(url: str) -> Catalog:
                 'the catalog does, with "double quotes" where capitals count. Nothing was read.'
             )
         database, schema, name, kind, reads, writes, temporary, above, server, encoding, standby, number, width = found
-        columns = tuple(connection.execute(COLUMNS, (number,)).fetchall())
+        columns = connection.execute(COLUMNS, (number,)).fetchall()
         reached = connection.execute(REACHED, (number,)).fetchall()
     if kind not in KINDS:
         raise SpecError(f"{at.table} is no table and no view. Nothing was read.")
@@ -155,10 +158,11 @@ def catalog_of(url: str) -> Catalog:
         database,
         schema,
         name,
-        columns,
+        tuple((each, told) for each, told, _ in columns),
         bool(writes or above),
         steady and (width or 0) <= NARROW,
         tuple(f"{space}.{each}" for space, each, *_ in reached if (space, each) != (schema, name)),
+        frozenset(each for each, _, blurred in columns if blurred),
     )
 
 
@@ -249,6 +253,11 @@ def open_database(url: str, schema: Schema) -> DatabaseSource:
     check_names([name for name, _ in found.columns], schema, f"{found.schema}.{found.name}")
     types = dict(found.columns)
     storage = {name: _storage(types[name], schema, name) for name in wanted(schema)}
+    if odd := [name for name in filter(schema.names_rows, storage) if name in found.nondeterministic]:
+        raise SpecError(
+            f"column {odd[0]} has a collation that takes different texts for equal, so two texts could be one person. "
+            f'Select it in a view as {_quoted(odd[0])} COLLATE "C", if they are not. Nothing was read.'
+        )
     return DatabaseSource(
         Postgres(address(url).conninfo), found, storage, named=frozenset(filter(schema.names_rows, storage))
     )
