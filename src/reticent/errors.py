@@ -207,6 +207,13 @@ def _kind_of(given: object) -> str:
     return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
 
 
+def quoted(given: object) -> str:
+    """A text, a number, a truth value or None as it is written; of anything else its type, since it may hold rows."""
+    if given is None or type(given) in (bool, int, float):
+        return repr(given)
+    return f"{given[:60]!r}" if isinstance(given, str) else _kind_of(given)
+
+
 def _misplaced(call: Callable[..., object], given: tuple[object, ...], named: dict[str, object]) -> str:
     """Words for a column or a table that stands where a public value is wanted; empty where none does."""
     import inspect
@@ -229,10 +236,9 @@ def _misnamed(call: Callable[..., object], given: tuple[object, ...], named: dic
         if not (isinstance(one, str) and one in known) and not (one is None and None in known):
             words = [word for word in known if word is not None]
             near = difflib.get_close_matches(one, words, n=1) if isinstance(one, str) else []
-            got = f"{one[:60]!r}" if isinstance(one, str) else _kind_of(one)
             meant = f' Did you mean "{near[0]}"?' if near else ""
             listing = ", ".join(f'"{word}"' for word in words)
-            return f"{name} is one of {listing}, got {got}.{meant} Nothing was charged."
+            return f"{name} is one of {listing}, got {quoted(one)}.{meant} Nothing was charged."
     return ""
 
 

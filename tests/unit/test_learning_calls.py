@@ -173,6 +173,13 @@ def test_a_parameter_of_another_type_is_refused_by_name_and_charges_nothing(made
     assert wrong == {}
 
 
+def test_a_refused_parameter_that_holds_rows_is_not_quoted() -> None:
+    forest = learning.RandomForestClassifier(**given(classes=[0, 1])).set_params(max_features=np.array([271828]))
+    with pytest.raises(PublicParameterError, match=r"or None, got an? ndarray") as refused:
+        forest.fit(X, Y)
+    assert "271828" not in str(refused.value)
+
+
 @pytest.mark.parametrize("few", [0, -1])
 def test_a_number_of_features_or_levels_below_one_is_refused_before_the_charge(few: int) -> None:
     for name in ("max_features", "max_depth"):

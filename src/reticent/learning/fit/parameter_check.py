@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from reticent.errors import PublicParameterError
+from reticent.errors import PublicParameterError, quoted
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 WHOLE: Final = ("int", "int | None")
 LISTED: Final = ("Bounds", "Sequence[object] | None", "Sequence[Key]")
 PAIR: Final = "y_bounds"
+PEOPLE: Final = "people"
 
 
 def check_parameters(model: DataclassInstance) -> None:
@@ -36,7 +37,7 @@ def check_parameters(model: DataclassInstance) -> None:
     for item in fields(model):
         value = getattr(model, item.name) if item.init else None
         if (words := _refused(item.name, str(item.type), value)) and not (value is None and "None" in str(item.type)):
-            raise PublicParameterError(f"{item.name} is {words}, got {value!r}. Nothing was charged.")
+            raise PublicParameterError(f"{item.name} is {words}, got {quoted(value)}. Nothing was charged.")
 
 
 def _refused(name: str, kind: str, value: object) -> str:
@@ -44,6 +45,8 @@ def _refused(name: str, kind: str, value: object) -> str:
     match kind:
         case "bool":
             return "" if isinstance(value, bool | np.bool_ | int) and value in (0, 1) else "True or False"
+        case _ if kind in WHOLE and name == PEOPLE:
+            return "" if _is_whole(value) else "a whole number >= 1, or None"
         case _ if kind in WHOLE:
             return "" if _is_whole(value) else f"a whole number{' or None' if kind != 'int' else ''}"
         case "ClassWeight" if value is not None:
