@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
 import reticent as rt
 from reticent.data.engines.duckdb import DuckDBSession
-from reticent.data.query import OrderedValues, Rows
+from reticent.data.format import BINNED
+from reticent.data.query import OrderedValues, Rows, Tally
 from reticent.data.schema import Person, Schema
 from reticent.data.table import open_table
 from reticent.learning import LinearRegression
@@ -56,7 +58,8 @@ def test_queries_bring_the_cells_that_a_plan_tells_of(monkeypatch: pytest.Monkey
     held |= {name: [*range(SIZE)] for name in ("word", "whole", "site", "whole_site", "whole_k")}
     held |= {name: [1] * SIZE for name in ("code", "whole_code")}
     table, found, cells = open_table(held, schema), told(monkeypatch), set()
-    for query in queries():
+    finer = Tally("x", edges=tuple(map(Fraction, range(BINNED + 1))))
+    for query in [*queries(), finer]:
         found.clear()
         table.run([query], SECRET)
         windows = isinstance(query, OrderedValues) and (query.needs is not None or query.within is not None)

@@ -238,6 +238,8 @@ MEASURED: list[tuple[str | None, int, tuple[Any, ...], bool, float]] = [
     ("name", 10, (rt.mean("x"),), False, 377),
     (None, 10, (rt.mean("x"),), False, 267),
     (None, 10, TEN, False, 308),
+    (None, 10, (rt.histogram("x"), rt.histogram("y")), False, 261),
+    ("who", 10, (rt.histogram("y"),), False, 374),
     (None, 10, (rt.sum("x"), rt.mean("x")), True, 432),
     ("who", 1, TEN, False, 338),
     ("who", 10, TEN, False, 549),

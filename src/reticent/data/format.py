@@ -60,6 +60,7 @@ MOST_THREADS: Final = 1024
 LONGEST_TIMEOUT: Final = 10**7  # seconds
 SET: Final = 2_500_000  # rows of the persons who are looked at together
 MOST_SETS: Final = 8  # each of them is one more scan
+BINNED: Final = 64  # edges of bins, at most, by which the engine counts; of more it gives values with their counts
 LONGEST_TITLE: Final = 2_000
 LONGEST_SHEET: Final = 31  # which Excel sets
 TURNS: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")

@@ -36,6 +36,7 @@ from reticent.data.engines.casts import (
 )
 from reticent.data.engines.engine import Dialect, Names, join_keys
 from reticent.data.engines.row_choice import KEY_STAND_IN, TURN, RowChoice, Who, keys_table, who_of
+from reticent.data.format import BINNED
 from reticent.data.order_statistics import Needs
 from reticent.data.query import (
     PARTS,
@@ -485,8 +486,8 @@ def _plain(query: Query, schema: Schema) -> Query:
     if keys is not None and not isinstance(query, CappedPersons | Incomplete | KeyHolders | Records):
         query = replace(query, keys=_plain_keys(keys, schema))
     match query:
-        case Tally(edges=(_, *_)):
-            return replace(query, edges=(Fraction(0), Fraction(1)))
+        case Tally(edges=edges) if len(edges) > BINNED:
+            return replace(query, edges=edges[:1] * (BINNED + 1))
         case OrderedValues(needs=Needs()):
             return replace(query, unit=Fraction(1), needs=Needs(()))
         case _:

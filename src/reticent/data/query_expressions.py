@@ -22,6 +22,7 @@ from reticent.data.columns import columns_of as columns_of
 from reticent.data.engines.casts import clamp, double, key_text, whole_or_null, whole_text, with_stand_in
 from reticent.data.engines.engine import Dialect
 from reticent.data.engines.row_choice import TURN, Chosen, RowChoice, few_groups
+from reticent.data.format import BINNED
 from reticent.data.order_statistics import ABSENT, LARGEST
 from reticent.data.query import (
     PARTS,
@@ -108,9 +109,9 @@ def aggregate(query: Query, choice: RowChoice, nth: int = 0) -> Table:
         case WeightedTally(column=column, weight=weight, edges=(), among=among, keys=keys):
             rows = asking.listed(asking.weighed(asking.kept(keys), weight), column, among)
             return asking.grouped(rows, keys, by="bin", **_weighted_powers(None, 0))
-        case WeightedTally(column=column, weight=weight, keys=keys):
+        case WeightedTally(column=column, weight=weight, edges=edges, keys=keys):
             rows = asking.values(asking.weighed(asking.kept(keys), weight), column, "value", keys, "row")
-            rows = rows.filter(rows.x.notnull()).mutate(bin=lambda t: t.x)
+            rows = rows.filter(rows.x.notnull()).mutate(bin=lambda t: _bin(t.x, edges))
             return asking.grouped(rows, keys, by="bin", **_weighted_powers(None, 0))
         case Tally(column=column, edges=(), among=among, keys=keys):
             rows = asking.listed(asking.kept(keys), column, among)
@@ -120,9 +121,12 @@ def aggregate(query: Query, choice: RowChoice, nth: int = 0) -> Table:
             rows = rows.filter(rows.x.notnull()).mutate(bin=lambda t: t.x)
             own = "own" if power == 1 else "w2"
             return asking.grouped(rows, keys, by="bin", n=lambda t: t[own].cast(EXACT).sum())
-        case Tally(column=column, keys=keys) | Ranks(column=column, keys=keys):
-            # values with their counts: finding the bin or the cell of each is left to ``table``
-            per = query.per if isinstance(query, Ranks) else "row"
+        case Tally(column=column, edges=edges, keys=keys):
+            rows = asking.values(asking.kept(keys), column, "value", keys, "row")
+            rows = rows.filter(rows.x.notnull()).mutate(bin=lambda t: _bin(t.x, edges))
+            return asking.grouped(rows, keys, by="bin", n=_count)
+        case Ranks(column=column, keys=keys, per=per):
+            # values with their counts: finding the cell of each is left to ``query_result``
             rows = asking.values(asking.kept(keys), column, "value", keys, per)
             rows = rows.filter(rows.x.notnull()).mutate(bin=lambda t: t.x)
             return asking.grouped(rows, keys, by="bin", n=_count)
@@ -249,6 +253,20 @@ def with_shares(pairs: Table, shares: KeyShares) -> Table:
 
 def _within(x: Expr, low: int, high: int) -> Expr:
     return ibis.cases((x < low, low), (x > high, high), else_=x)
+
+
+def _bin(x: Expr, edges: Sequence[Fraction]) -> Expr:
+    """The number of inner edges that are not above ``x``, or ``x`` itself where they are many."""
+    inner = [float(edge) for edge in edges[1:-1]]
+    return x if len(edges) > BINNED else _count_of(x.cast("float64"), inner, 0)
+
+
+def _count_of(x: Expr, inner: Sequence[float], before: int) -> Expr:
+    if not inner:
+        return ibis.literal(before, "int64")
+    half = len(inner) // 2
+    upper = _count_of(x, inner[half + 1 :], before + half + 1)
+    return ibis.ifelse(x < double(inner[half]), _count_of(x, inner[:half], before), upper)
 
 
 class _QueryExpressions:

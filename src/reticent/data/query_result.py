@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from reticent.data.candidates import cells_on
 from reticent.data.columns import Storage, values_of
 from reticent.data.engines.engine import Dialect, EngineSession, LongResults
+from reticent.data.format import BINNED
 from reticent.data.order_statistics import (
     STRIDE,
     Bracket,
@@ -409,11 +410,17 @@ def _integer(cell: int | Decimal | None) -> int:
 
 def _read_bins(found: pa.Table, query: Tally, groups: int) -> tuple[tuple[int, ...], ...]:
     """Values sorted into [e0, e1), ..., [e_{m-1}, e_m], those outside into the end bins, by comparing doubles."""
-    inner = np.array([float(edge) for edge in query.edges[1:-1]], dtype=np.float64)
     vectors = np.zeros((groups, query.bins), dtype=np.int64)
-    values, counts, where = _values_of(found)
-    np.add.at(vectors, (where, np.searchsorted(inner, values, side="right")), counts)
+    np.add.at(vectors, (_places_of(found), _bins_of(found, query.edges)), values_of(found.column("n")).astype(np.int64))
     return tuple(tuple(vector) for vector in vectors.tolist())
+
+
+def _bins_of(found: pa.Table, edges: Sequence[Fraction]) -> Integers:
+    """The bin of each row of a result: as the engine has it, or found by the value where edges are many."""
+    told = values_of(found.column("bin"))
+    if len(edges) <= BINNED:
+        return told.astype(np.int64)
+    return np.searchsorted([float(edge) for edge in edges[1:-1]], told.astype(np.float64), side="right")
 
 
 def _read_weights(found: pa.Table, query: WeightedTally, groups: int) -> tuple[tuple[int, ...], ...]:
@@ -421,8 +428,7 @@ def _read_weights(found: pa.Table, query: WeightedTally, groups: int) -> tuple[t
     from reticent.data.engines.casts import key_text
 
     if query.edges:
-        inner = [float(edge) for edge in query.edges[1:-1]]
-        where = np.searchsorted(inner, values_of(found.column("bin")).astype(np.float64), side="right").tolist()
+        where = _bins_of(found, query.edges).tolist()
     else:
         bins = {key_text(key): place for place, key in enumerate(query.among)}
         where = [bins[key] for key in found.column("bin").to_pylist()]

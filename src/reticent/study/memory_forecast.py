@@ -16,7 +16,7 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
-from reticent.data.format import BYTES, MOST_SETS, SET
+from reticent.data.format import BINNED, BYTES, MOST_SETS, SET
 from reticent.data.query import (
     KeyHolders,
     OrderedValues,
@@ -325,7 +325,9 @@ class _Cells:
     def values(self, query: Query, rows: int) -> int:
         """Distinct values that a query brings out of the engine, at most."""
         match query:
-            case OrderedValues(needs=None) | Ranks() | Tally(edges=(_, *_)) | WeightedTally(edges=(_, *_)):
+            case Tally(edges=edges) | WeightedTally(edges=edges) if len(edges) <= BINNED:
+                return 0
+            case OrderedValues(needs=None) | Ranks() | Tally() | WeightedTally():
                 keys = keys_of(query)
                 return min(
                     self.kept_rows(rows), self._distinct(query.column, rows) * (1 if keys is None else len(keys.among))

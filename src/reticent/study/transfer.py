@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from reticent.data.format import BINNED
 from reticent.data.query import KeyHolders, OrderedValues, Query, Ranks, Records, Tally, WeightedTally
 
 PLACES: Final = {"postgres": "the database", "spark": "the cluster"}
@@ -18,7 +19,9 @@ def cells_of(query: Query) -> str:
     match query:
         case Records():
             return ROWS
-        case Ranks() | OrderedValues() | Tally(edges=(_, *_)) | WeightedTally(edges=(_, *_)):
+        case Tally(edges=edges) | WeightedTally(edges=edges):
+            return VALUES if len(edges) > BINNED else ""
+        case Ranks() | OrderedValues():
             return VALUES
         case KeyHolders():
             return TEXTS
