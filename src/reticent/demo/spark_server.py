@@ -20,14 +20,8 @@ CONNECT: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
 MASTER: Final = "org.apache.spark.deploy.master.Master"
 WORKER: Final = "org.apache.spark.deploy.worker.Worker"
 HERE: Final = "127.0.0.1"
-SHORT_LIVED: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # compiling for long runs takes a third of a short one
-QUIET: Final = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "OFF",
-    "spark.driver.extraJavaOptions": SHORT_LIVED,
-    "spark.executor.extraJavaOptions": SHORT_LIVED,
-}
+QUIET: Final = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
+SHORT_LIVED: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # compiling for long runs takes a demonstration longer
 
 
 def lacking() -> str:
@@ -50,6 +44,7 @@ def connect_server() -> Iterator[str]:
         port = _free_port()
         told = {
             **QUIET,
+            "spark.driver.extraJavaOptions": SHORT_LIVED,
             "spark.connect.grpc.binding.port": str(port),
             "spark.sql.warehouse.dir": f"{folder}/warehouse",
             "spark.sql.shuffle.partitions": "2",
