@@ -7,6 +7,7 @@ import contextlib
 import pytest
 
 import reticent as rt
+from reticent.statistics.quantiles import group_size
 
 ASKED = (
     "iqr(x)",
@@ -41,3 +42,9 @@ def test_a_plan_at_the_ends_is_an_accuracy_or_a_refusal(asked: str, place: int) 
         for people in (10, 10**9):
             with contextlib.suppress(rt.ReticentError):  # a refusal in words is right there
                 assert str(study.plan([asked], epsilon=epsilon, people=people, override="the ends of what is allowed"))
+
+
+def test_the_least_number_of_values_is_found_at_a_scale_below_the_distance_of_doubles() -> None:
+    """A plan of ε 1e20 had searched between 6 and the double above it without an end."""
+    found = group_size.chance_of({}, "more than six", lambda values: values > 6.0, 10.0, 1e-20)
+    assert found == 1.0

@@ -132,7 +132,7 @@ def _least_passing(holds: Callable[[float], bool], scale: float) -> float:
         low, high = high, 2.0 * high
         if high > UNHELD:
             return math.inf
-    while high - low > scale / STEPS_OF_SCALE:
-        middle = 0.5 * (low + high)
+    # at a scale below the distance of doubles none may lie between
+    while high - low > scale / STEPS_OF_SCALE and low < (middle := 0.5 * (low + high)) < high:
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
