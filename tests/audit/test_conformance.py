@@ -50,6 +50,7 @@ FLOATS = "float answers refused"  # the integer mechanisms add their noise to a 
 
 
 @pytest.mark.wide
+@pytest.mark.loop(13)
 @pytest.mark.parametrize("specimen", SPECIMENS, ids=[specimen.name for specimen in SPECIMENS])
 def test_every_mechanism_conforms(specimen: Specimen[Any, Any]) -> None:
     report = check([specimen], effort=QUICK)
@@ -345,6 +346,7 @@ def case_of(text: str, grouped: bool = False) -> Case:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(9)
 @pytest.mark.parametrize("text", ASKED)
 def test_every_statistic_conforms(text: str) -> None:
     """As people see it: refusals, proof, replay, round trip, and 200 answers a side that refute nothing."""

@@ -146,7 +146,7 @@ def test_spark_reads_the_numbers_that_a_format_says(clean: Any) -> None:
 
 @needs_spark
 @pytest.mark.parametrize(
-    "place", [pytest.param(place, marks=pytest.mark.wide if place < 2 else pytest.mark.audit) for place in range(4)]
+    "place", [pytest.param(place, marks=pytest.mark.wide if place < 1 else pytest.mark.audit) for place in range(4)]
 )
 def test_spark_gives_what_the_reference_gives(clean: Any, place: int) -> None:
     rows, schema = random_rows(random.Random(place), 60), Schema(columns(), persons()[place])
@@ -360,6 +360,7 @@ def test_settings_of_the_session_change_nothing_and_the_self_test_is_made_again(
 
 @needs_spark
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("fault", ["strip", "order"])
 def test_an_engine_that_computes_otherwise_is_refused_before_the_charge(
     spark: Any, fault: str, monkeypatch: pytest.MonkeyPatch
@@ -547,7 +548,7 @@ def test_a_connect_server_gives_what_the_reference_gives(server: str) -> None:
 
 
 @needs_spark
-@pytest.mark.wide
+@pytest.mark.audit
 def test_a_table_of_a_catalog_is_published_by_the_command_line(server: str, tmp_path: Path) -> None:
     """The study file of the demonstration but for its source, with the server named by the environment."""
     folder = demo.prepare(tmp_path / "demo")

@@ -109,6 +109,7 @@ def most_steps(engine: Engine, seed: int, worlds: int) -> int:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(4)
 @pytest.mark.parametrize("household", ["home", "people.home"])
 @pytest.mark.parametrize("condition", ["", "cost > 4"])
 @pytest.mark.parametrize("most", [1, 2])

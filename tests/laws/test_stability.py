@@ -134,7 +134,7 @@ def asked(touch: int | None) -> list[Query]:
     return queries(None if touch is None else Keys("g", ("a", "b"), touch) if touch else Keys("g", ("a",), 1))
 
 
-@pytest.mark.loop(21)
+@pytest.mark.loop(12)
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("person", "touch"), CASES)
 @pytest.mark.parametrize("stands_in", [False, True])

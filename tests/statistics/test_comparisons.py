@@ -167,6 +167,7 @@ def test_means_of_two_columns_cover_in_the_worst_case_and_the_sum_of_independent
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("epsilon", ["0.05", "1"])
 def test_a_ratio_of_numbers_of_the_table_covers(epsilon: str) -> None:
     """At epsilon .05 the noise of the divisor is 2 % of it."""

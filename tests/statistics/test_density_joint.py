@@ -121,6 +121,7 @@ def covered(law: Callable[[int, int], Floats], n: int, most: int, kind: Kind, ch
 
 
 @pytest.mark.wide
+@pytest.mark.loop(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("law", "n", "most"), [(skewed, 1_000, 20), (skewed, 6_000, 100), (zeros, 6_000, 2_000)])
 def test_the_interval_of_a_rank_correlation_holds_that_of_the_records(
@@ -139,6 +140,7 @@ def three_alike(n: int, seed: int) -> Floats:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize(("n", "epsilon"), [(400, "1.8"), (5_000, "1")])
 def test_intervals_of_rank_correlations_of_three_columns_hold(
     n: int, epsilon: str, monkeypatch: pytest.MonkeyPatch
@@ -162,6 +164,7 @@ def test_intervals_of_rank_correlations_of_three_columns_hold(
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_intervals_of_regions_of_two_columns_hold_the_records_share(kind: Kind) -> None:
     """The noise and the cells that are cut, of these records; a tenth of the interval is refuted."""

@@ -21,7 +21,7 @@ from reticent.data.query import Query
 from reticent.data.schema import Person, Schema
 from reticent.data.spark_table import open_frame
 from reticent.data.table import Table
-from reticent.demo.spark_server import HERE, QUIET, lacking
+from reticent.demo.spark_server import HERE, QUIET, SHORT_LIVED, lacking
 
 PERSON: Final = Person("add_remove", "who", rows=3)
 
@@ -48,6 +48,8 @@ def started(master: str = "local[2]") -> Any:
         "spark.driver.bindAddress": HERE,
         "spark.executor.memory": "512m",
     }
+    if not master.startswith("local"):  # a program of few statements, unlike this session of all tests
+        settings |= dict.fromkeys(("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"), SHORT_LIVED)
     return SparkSession.builder.master(master).config(map=settings).getOrCreate()
 
 

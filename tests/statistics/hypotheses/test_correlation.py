@@ -122,7 +122,7 @@ def test_level(kind: str, n: int, scale: int) -> None:
     assert rejected(asked(float(scale)), found) <= most(RUNS, LEVEL)
 
 
-@pytest.mark.wide
+@pytest.mark.audit
 def test_dependent_columns_keep_the_level(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rejections at .05 of 2,400 tables, a chance of 1e-4; the greater of two variances, as it was, is refuted."""
     found = drawn(_crossed, 200, 1, "dependent", runs=2_400)
