@@ -140,6 +140,8 @@ def hinted(said: str, texts: Sequence[str], names: Collection[str]) -> str:
 
 def _is_read(name: str, text: str) -> bool:
     """Tell if a name of odd signs, or a word of the grammar, stands in a question where a formula is read."""
+    if name not in text:  # of many columns most are in no question, and each would need patterns of its own
+        return False
     odd, clause = re.escape(name), name.lower() in ("by", "where")
     text = re.sub(ARGUMENT.format(odd), "(", text)
     text = text if name.lower() == "where" else re.sub(GROUP.format(odd), " ", text)
