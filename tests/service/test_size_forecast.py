@@ -31,8 +31,11 @@ from reticent.cli.output import Voice
 from reticent.cli.plan import _say_size
 from reticent.cli.release import ask_first, planner, refuse_too_large
 from reticent.data.format import Limits
+from reticent.data.schema import Schema
 from reticent.data.table import Table
 from reticent.errors import BudgetError, QuestionError, SpecError
+from reticent.study.allocation import PreparedRelease
+from reticent.study.cpu_time import of_rows
 from reticent.study.memory_forecast import FITTING, FULL, StoredCells, kept_in_engine, memory_of_release, most_of
 from reticent.study.size_forecast import SURE, TooLarge, _size_and_rows, is_small, size_forecast
 from reticent.study.study import Study
@@ -257,7 +260,37 @@ MEASURED: list[tuple[str | None, int, tuple[Any, ...], bool, float]] = [
 ]
 
 
+SECONDS: list[tuple[str | None, tuple[Any, ...], bool, float]] = [
+    # person, questions about ten million rows, by key, seconds of a processor beside the start of the program
+    (None, (rt.mean("x"),), False, 0.5),
+    (None, TEN, False, 5.0),
+    (None, (rt.iqr("y"),), False, 1.5),
+    (None, (rt.iqr("x"),), False, 1.4),
+    ("who", (rt.mean("x"),), False, 4.2),
+    ("who", TEN, False, 11.8),
+    ("who", (rt.median("y"),), False, 5.8),
+    ("who", BY_KEY, True, 6.8),
+]
+
+
+@pytest.mark.parametrize(("person", "asked", "by_key", "measured"), SECONDS)
+def test_time_is_forecast_neither_half_of_what_releases_took_nor_two_and_a_half_times_it(
+    person: str | None, asked: tuple[Any, ...], by_key: bool, measured: float
+) -> None:
+    """They are measured anew by ``benchmarks/engines.py --forecast``."""
+    prepared, schema = _prepared(person, asked, by_key=by_key)
+    columns, file = len(prepared.columns_asked(schema)), Path("table.parquet")
+    assert 0.5 * measured < of_rows(prepared.all_steps, file, columns, 10**7, schema.person) < 2.5 * measured
+
+
 def _memory(person: str | None, rows: int, asked: tuple[Any, ...], *, by_key: bool, **told: Any) -> int:
+    prepared, schema = _prepared(person, asked, by_key=by_key, **told)
+    return memory_of_release(prepared, schema, rows, FILE)
+
+
+def _prepared(
+    person: str | None, asked: tuple[Any, ...], *, by_key: bool, **told: Any
+) -> tuple[PreparedRelease, Schema]:
     columns: dict[str, Any] = {name: rt.real(-5, 100) for name in FILE if name not in ("who", "name", "k")}
     columns["k"] = rt.integer(0, 999)
     told = {"rows_each": 25, "person": person, **told} if person else told
@@ -266,7 +299,7 @@ def _memory(person: str | None, rows: int, asked: tuple[Any, ...], *, by_key: bo
     view = study.by("k", among=range(1000)) if by_key else study
     prepared = view.plan(asked, epsilon=1)._prepared
     assert prepared is not None
-    return memory_of_release(prepared, view.schema, rows, FILE)
+    return prepared, view.schema
 
 
 @pytest.mark.wide

@@ -1,7 +1,7 @@
 """Forecast of the processor time of a release, from public numbers: a rough figure that no clock enters.
 
 A query takes a time for each row, by what it does with it. A cell of an answer takes one for its draw and its
-half-widths, and a release a constant time besides. The constants were measured on tables of ten thousand to two
+half-widths, and a release a constant time besides. The constants were measured on tables of ten thousand to ten
 million rows on one processor of 2 to 3 GHz, in 2026. A test has one more, since its p-value is read off simulated
 tables; so has a density that searches. An answer that is most likely no reply has one for the changes that are tried,
 of which a warning tells.
@@ -46,8 +46,9 @@ HELPED: Final = 0.4  # to try what would help an answer that is most likely no r
 PERSONS: Final = 0.015  # of several rows each, to tell who has more than the cap
 PERSON_ROW: Final = 0.3e-6  # and for each row
 GROUPED_ROW: Final = 0.2e-6  # to find its group
-COUNTED: Final = 0.05e-6  # seconds a row, to add it up
-ORDERED: Final = 0.9e-6  # to find its place among the others
+COUNTED: Final = 0.015e-6  # seconds a row, to add it up
+RANKED: Final = 0.25e-6  # to find its place among the others
+ORDERED: Final = 0.9e-6  # the same by keys, or among windows of ranks
 CARRIED: Final = 0.8e-6  # to bring it out of the engine
 CARRIED_CELL: Final = 0.25e-6  # and each of its cells
 SIMULATED: Final = 0.4  # seconds of the tables that a p-value is read off
@@ -55,7 +56,7 @@ SEARCHED: Final = (0.3, 0.8, 1.6, 1.6)  # seconds of a density that searches or 
 TEXT_ROW: Final = 0.3e-6  # to find a row in a file of text
 TEXT_CELL: Final = 0.35e-6  # and to read one of its cells
 UNPACKED: Final = 0.25e-6  # and to unpack it
-TYPED_CELL: Final = 0.1e-6  # to read a cell of a file that knows types
+TYPED_CELL: Final = 0.03e-6  # to read a cell of a file that knows types
 
 
 def seconds(queries: Iterable[Query], rows: int) -> float:
@@ -160,6 +161,8 @@ def of_records(source: Path | None, columns: int, rows: int, each: float = 0.0) 
 
 def _each(query: Query) -> float:
     match query:
+        case Ranks(keys=None, weight=None):
+            return RANKED
         case KeyHolders() | Ranks() | OrderedValues():
             return ORDERED
         case Records(columns=columns):
