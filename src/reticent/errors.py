@@ -229,11 +229,11 @@ def _misnamed(call: Callable[..., object], given: tuple[object, ...], named: dic
     """Words for an argument that is none of the words its parameter is declared to take; empty where there is none."""
     if call.__name__ == "__init__" or not (listed := _listed_words(call)):  # a class checks its own fields
         return ""
-    import difflib
-
     for name, (place, known) in listed.items():
         one = named[name] if name in named else given[place] if place < len(given) else known[0]
         if not (isinstance(one, str) and one in known) and not (one is None and None in known):
+            import difflib
+
             words = [word for word in known if word is not None]
             near = difflib.get_close_matches(one, words, n=1) if isinstance(one, str) else []
             meant = f' Did you mean "{near[0]}"?' if near else ""
