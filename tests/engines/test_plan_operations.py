@@ -12,10 +12,13 @@ import ibis.expr.operations as ops
 import pytest
 
 from reticent.data import query_compiler, query_expressions
+from reticent.data.candidates import cells_of
 from reticent.data.columns import Storage
+from reticent.data.engines import engine_columns
 from reticent.data.engines.duckdb import DUCKDB
 from reticent.data.engines.row_choice import RowChoice
 from reticent.data.format import BINNED
+from reticent.data.order_statistics import RankWindows
 from reticent.data.query import (
     CappedPersons,
     DistinctPersons,
@@ -91,6 +94,10 @@ def expressions() -> Iterator[Any]:
     for asked in get_args(query_expressions.Scan):
         for unit in (Fraction(1, 4), Fraction(3, 7)):
             yield query_expressions.scan(asked, "values_kept", unit, of_group=True)
+    yield engine_columns.sizes("values_kept")
+    yield engine_columns.ranked("values_kept", RankWindows((Fraction(1, 2),), 9, 0.5, 2), [Fraction(1, 2)])
+    for column in (real(0, 1), real(0, 1, resolution="0.01"), real(), integer()):
+        yield engine_columns.crowds("values_kept", cells_of(column, "x"), 8)
 
 
 def kept(choice: RowChoice, groups: Sequence[Keys]) -> Iterator[Any]:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from reticent.data import query_result
+from reticent.data import order_statistics, query_result
 from reticent.data.engines import row_choice
 from reticent.data.engines.casts import SHORT
 from reticent.data.engines.duckdb import DUCKDB, DuckDBDialect
@@ -229,7 +229,7 @@ def test_values_of_many_groups_are_sorted_at_once() -> None:
     draw = np.random.default_rng(20081114)
     where, values = draw.integers(0, 400, 3_000) * 25, draw.integers(-5, 5, 3_000)
     counts = draw.integers(1, 9, 3_000)
-    found = query_result.by_group(where, values, counts, 10_000)
+    found = order_statistics.by_group(where, values, counts, 10_000)
     assert len(found) == 10_000
     for group in (0, 25, 50, 51, 9_999):
         inside = where == group

@@ -15,7 +15,7 @@ from reticent.data.schema import Person, Schema
 from reticent.data.table import open_table
 from reticent.learning import LinearRegression
 from reticent.study.terms import StudyTerms
-from reticent.study.transfer import ROWS, TEXTS, VALUES, cells_of, notes
+from reticent.study.transfer import NEAR, ROWS, TEXTS, VALUES, cells_of, notes
 from tests.engines.test_against_reference import SECRET, columns, queries
 
 SIZE = 600
@@ -88,12 +88,13 @@ def test_plans_tell_what_leaves_the_rows_place(monkeypatch: pytest.MonkeyPatch, 
         budget=5,
         ledger=None,
     )
-    asked = ["count", "mean(x)", "median(x)", "iqr(y)", "regress(y ~ x)"]
+    asked = ["count", "mean(x)", "median(x)", "quantile(y, 0.9)", "iqr(y)", "regress(y ~ x)"]
     assert place not in str(study.plan(asked, epsilon=1, people=20_000))
     monkeypatch.setattr(StudyTerms, "_engine", engine)
     monkeypatch.setattr(StudyTerms, "_place", "spark:a.b")  # notes are of a source elsewhere
     text = " ".join(str(study.plan(asked, epsilon=1, people=20_000)).split())
-    assert f"median(x), iqr(y): {VALUES} leave {place} for this process, which draws the noise." in text
+    assert f"median(x), quantile(y, 0.9): {NEAR} leave {place} for this process, which draws the noise." in text
+    assert f"iqr(y): {VALUES} leave {place}" in text
     assert f"regress(y ~ x): {ROWS} leave {place}" in text
     model = study.model_plan(LinearRegression(epsilon=1), ["x"], "y", people=20_000)
     assert f"LinearRegression(x; y): {ROWS} leave {place}" in " ".join(str(model).split())

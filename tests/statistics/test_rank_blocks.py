@@ -10,7 +10,8 @@ import pytest
 
 from reticent.data import order_statistics, query_result
 from reticent.data.candidates import Cells, Segment, cells_of
-from reticent.data.query_result import Counts, SortedCells, counted
+from reticent.data.order_statistics import counted
+from reticent.data.query_result import Counts, SortedCells
 from reticent.data.schema import Column, Integer, Real
 from reticent.entropy import Entropy, Replayed
 from reticent.exact.coins import bernoulli_exp, uniform

@@ -30,6 +30,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import pairwise
 from typing import Final, Protocol
 
@@ -181,6 +182,37 @@ def lacking(first: int, last: int, size: int) -> int:
     return LARGEST * (above - under)
 
 
+def counted(held: Integers) -> tuple[Integers, Integers]:
+    """The different numbers of an ascending array, and how often each occurs."""
+    first = np.flatnonzero(np.append(True, held[1:] != held[:-1])[: len(held)])
+    return held[first], np.diff(np.append(first, len(held)))
+
+
+def by_group(where: Integers, values: Integers, counts: Integers, groups: int) -> list[tuple[Integers, Integers]]:
+    """Ascending values of each group with how often each occurs: one sort, whatever the number of groups.
+
+    Parameters
+    ----------
+    where : array of shape (n,), int
+        Group of each value.
+    values, counts : array of shape (n,), int
+        Values, which may repeat, and how often each occurs.
+    groups : int
+
+    Returns
+    -------
+    list of (values, counts)
+        One pair for each group.
+    """
+    order = np.lexsort((values, where))
+    where, values = where[order], values[order]
+    first = np.flatnonzero(np.append(True, (where[1:] != where[:-1]) | (values[1:] != values[:-1]))[: len(where)])
+    sums = np.add.reduceat(counts[order], first) if len(first) else counts
+    ends = np.searchsorted(where[first], np.arange(groups + 1)).tolist()
+    values = values[first]
+    return [(values[low:high], sums[low:high]) for low, high in pairwise(ends)]
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SortedColumn:
     """A column in memory: a sorted array of int64 within +-LARGEST, checked once."""
@@ -302,6 +334,35 @@ class FetchedColumn:
         return "<private column>"
 
 
+@dataclass(frozen=True, slots=True)
+class RankWindows:
+    """Ranks about some levels of a column whose size n is private: those within a public reach of level n.
+
+    The reach is ``ranks`` + ``root`` sqrt(n). ``far`` is a level of |x|, about which sizes are asked for. ``crowd``:
+    the values beyond so many of one cell are counted.
+    """
+
+    levels: tuple[Fraction, ...]
+    ranks: int
+    root: float
+    crowd: int
+    far: Fraction | None = None
+
+    def of(self, level: Fraction, size: int) -> tuple[int, int]:
+        """First and last rank about one level, of a column of ``size`` values, at least one."""
+        reach = self.ranks + math.ceil(self.root * math.sqrt(size))
+        return max(math.floor(level * size) - reach, 1), min(math.ceil(level * size) + reach, size)
+
+    def together(self, levels: Sequence[Fraction], size: int) -> list[tuple[int, int]]:
+        """The windows about levels, in order; those that meet are one."""
+        found: list[tuple[int, int]] = []
+        for first, last in sorted(self.of(level, size) for level in levels if size):
+            if found and first <= found[-1][1] + 1:
+                first, last = found[-1][0], max(found.pop()[1], last)
+            found.append((first, last))
+        return found
+
+
 def fetched(data: Order, needs: Needs) -> FetchedColumn:
     """Answers that an engine would fetch, of a column in memory."""
     windows = tuple(data.window(first, last) for first, last in needs.windows)
@@ -389,7 +450,7 @@ def fetch(scans: Scans, needs: Needs) -> FetchedColumn:
     size = scans.size()
     ends = [(rank, rank) for first, last in needs.totals for rank in (max(first, 1), min(last, size))]
     inner = [(max(first, 1), min(last, size)) for first, last in needs.windows]
-    found = _windows(scans, [(first, last) for first, last in (*inner, *ends) if 1 <= first <= last <= size], size)
+    found = windows_of(scans, [(first, last) for first, last in (*inner, *ends) if 1 <= first <= last <= size], size)
     windows = tuple(
         filled(found.get(ranks, np.empty(0, np.int64)), *asked, size)
         for ranks, asked in zip(inner, needs.windows, strict=True)
@@ -411,8 +472,21 @@ def _total(scans: Scans, first: int, last: int, found: dict[tuple[int, int], Int
     return inside + low * (up_to - first + 1) + high * (last - below)
 
 
-def _windows(scans: Scans, asked: Sequence[tuple[int, int]], size: int) -> dict[tuple[int, int], Integers]:
-    """The window of each pair of ranks within 1..size."""
+def windows_of(scans: Scans, asked: Sequence[tuple[int, int]], size: int) -> dict[tuple[int, int], Integers]:
+    """The window of each pair of ranks within 1..size.
+
+    Parameters
+    ----------
+    scans : Scans
+    asked : sequence of (int, int)
+        First and last ranks, both included.
+    size : int
+        Number of values.
+
+    Returns
+    -------
+    dict of pair to array
+    """
     found: dict[tuple[int, int], Integers] = {}
     waiting, wider = sorted(set(asked)), 1.0
     if not waiting:

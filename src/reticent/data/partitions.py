@@ -34,9 +34,9 @@ import numpy as np
 from reticent.atomic_file import replace as replace_file
 from reticent.data.files import ParquetFiles
 from reticent.data.format import NO_PARTITIONS, NOT_PARTED
-from reticent.data.order_statistics import Integers, Needs, Order, RunLength, fetched
-from reticent.data.query import OrderedValues, Query, Records
-from reticent.data.query_result import Counts, QueryResult, by_group
+from reticent.data.order_statistics import Integers, Needs, Order, RunLength, by_group, fetched
+from reticent.data.query import OrderedValues, Query, Ranks, Records
+from reticent.data.query_result import Counts, QueryResult
 from reticent.data.schema import Schema
 from reticent.data.source import Source
 from reticent.data.table import PROBE_DIGEST, Table
@@ -198,7 +198,13 @@ def _versions() -> tuple[str, ...]:
 
 def _all_runs(query: Query) -> Query:
     """The query of a partition: where ranks of all rows are needed, every value with its count."""
-    return replace(query, needs=None) if isinstance(query, OrderedValues) else query
+    match query:
+        case OrderedValues():
+            return replace(query, needs=None)
+        case Ranks():
+            return replace(query, windows=None)
+        case _:
+            return query
 
 
 def merged(results: Sequence[QueryResult], query: Query) -> QueryResult:
@@ -283,7 +289,7 @@ def _as_json(result: QueryResult) -> dict[str, Any]:
 def _of_json(entry: Mapping[str, Any]) -> QueryResult:
     return QueryResult(
         tuple(map(tuple, entry["vectors"])),
-        tuple(Counts(*map(_unpacked, pair)) for pair in entry["ranks"]),
+        tuple(Counts(_unpacked(cells), _unpacked(counts)) for cells, counts in entry["ranks"]),
         tuple(RunLength(*map(_unpacked, pair)) for pair in entry["orders"]),
         holders=entry["holders"],
     )

@@ -33,7 +33,7 @@ from reticent.errors import PublicParameterError
 from reticent.outcome import restore
 
 if TYPE_CHECKING:
-    from reticent.data.order_statistics import Needs
+    from reticent.data.order_statistics import Needs, RankWindows
 
 Per: TypeAlias = Literal["row", "person"]
 On: TypeAlias = Literal["column", "binades"]
@@ -269,6 +269,7 @@ class Ranks:
     on: On = "column"
     weight: Weighing | None = None
     power: Literal[1, 2] = 1
+    windows: RankWindows | None = None
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)

@@ -50,6 +50,7 @@ from reticent.data.query import (
     OrderedValues,
     PresentValues,
     Query,
+    Ranks,
     Records,
     Rows,
     Tally,
@@ -490,6 +491,8 @@ def _plain(query: Query, schema: Schema) -> Query:
             return replace(query, edges=edges[:1] * (BINNED + 1))
         case OrderedValues(needs=Needs()):
             return replace(query, unit=Fraction(1), needs=Needs(()))
+        case Ranks():
+            return replace(query, windows=None)
         case _:
             return query
 

@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache, reduce
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, assert_never
+from typing import Any, Final, Literal, TypeAlias, assert_never
 
 import ibis
 
@@ -51,13 +51,10 @@ from reticent.data.query import (
 )
 from reticent.data.schema import Category, Column, FixedPointGrid, Integer, Key, Real, grid_by_width
 
-if TYPE_CHECKING:
-    pass
-
 EXACT: Final = "decimal(38,0)"
 FINE_BITS, LIMB_BITS = 40, 50  # an unbounded value is averaged on the grid 2^-40, in two limbs
 WIDEST_VALUE: Final = 60  # values beyond 2^60 count as 2^60, the end of the public prior
-Scan: TypeAlias = Literal["size", "sample", "pairs", "below", "inside", "between"]
+Scan: TypeAlias = Literal["size", "sample", "pairs", "below", "inside", "values", "between"]
 FIRST, SECOND, PLACE = (f"the {nth} number goes here" for nth in ("first", "second", "third"))
 
 Table: TypeAlias = Any  # Ibis is not typed; these never leave this module but as SQL text
@@ -580,6 +577,9 @@ def scan(asked: Scan, table: str, unit: Fraction, of_group: bool) -> Table:
         case "inside":
             rows = rows.filter(~(rows.x < first) & ~(rows.x > second)).mutate(bin=lambda t: steps(t.x, unit))
             return rows.group_by("bin").aggregate(n=rows.count())
+        case "values":
+            rows = rows.filter(~(rows.x < first) & ~(rows.x > second))
+            return rows.group_by("x").aggregate(n=rows.count())
         case "between":
             low, high = (ibis.literal(text, "string").cast("int64") for text in (FIRST, SECOND))
             rows = rows.select(q=steps(rows.x, unit))

@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,18 +13,20 @@ from numpy.typing import NDArray
 
 from reticent.data.candidates import cells_on
 from reticent.data.columns import Storage, values_of
-from reticent.data.engines.engine import Dialect, EngineSession, LongResults
+from reticent.data.engines.engine import Dialect, EngineSession, LongResults, WorksInParts
 from reticent.data.format import BINNED
 from reticent.data.order_statistics import (
     STRIDE,
-    Bracket,
     FetchedColumn,
     Integers,
     IntegerSequence,
     Needs,
     Order,
+    RankWindows,
     RunLength,
     SortedColumn,
+    by_group,
+    counted,
     fetch,
     places_below,
     stretch,
@@ -45,12 +46,16 @@ PIECE: Final = 1 << 18  # values that are looked at together
 
 
 class Counts:
-    """Cells that hold values, ascending, and how many each holds; they may be known as one for each value."""
+    """Cells that hold values, ascending, and how many each holds; they may be known as one for each value.
 
-    __slots__ = ("_cells", "_counts")
+    ``hidden`` are places, from each first to before each last, of values that stayed in their engine. They are counted
+    with the values on one of their sides.
+    """
 
-    def __init__(self, cells: Integers, counts: Integers) -> None:
-        self._cells, self._counts = cells, counts
+    __slots__ = ("_cells", "_counts", "hidden")
+
+    def __init__(self, cells: Integers, counts: Integers, hidden: tuple[tuple[int, int], ...] = ()) -> None:
+        self._cells, self._counts, self.hidden = cells, counts, hidden
 
     @property
     def cells(self) -> Integers:
@@ -74,6 +79,11 @@ class Counts:
     def pieces(self) -> Iterator[Counts]:
         """The same in parts, in order; a cell may be in two of them."""
         yield self
+
+    @property
+    def sizes(self) -> Counts:
+        """The cells of the values without their signs, where all values are not here."""
+        return self
 
     def __repr__(self) -> str:
         return "<private counts>"
@@ -160,10 +170,33 @@ class SortedCells(Counts):
         return self._cells, self._counts
 
 
-def counted(held: Integers) -> tuple[Integers, Integers]:
-    """The different numbers of a sorted array, and how often each occurs."""
-    first = np.flatnonzero(np.append(True, held[1:] != held[:-1])[: len(held)])
-    return held[first], np.diff(np.append(first, len(held)))
+class WindowedCounts(Counts):
+    """Counts of a column of which the values about some ranks are known one by one.
+
+    Parameters
+    ----------
+    known : Counts
+        All values, those that stayed in the engine beside the others.
+    beyond : int
+        Number of values beyond the crowd of their cell.
+    sizes : Counts, optional
+        The same of the values without their signs.
+    """
+
+    __slots__ = ("_beyond", "_sizes")
+
+    def __init__(self, known: Counts, beyond: int, sizes: Counts | None) -> None:
+        super().__init__(known.cells, known.counts, known.hidden)
+        self._beyond, self._sizes = beyond, sizes
+
+    def beyond(self, crowd: int) -> int:
+        """Number of values beyond the ``crowd``-th of their cell, as the engine counted them."""
+        return self._beyond
+
+    @property
+    def sizes(self) -> Counts:
+        """The cells of the values without their signs."""
+        return self if self._sizes is None else self._sizes
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -328,8 +361,16 @@ class ResultReader:
             case OrderedValues(needs=None):
                 return QueryResult(orders=_read_runs(engine.arrow(text), groups))
             case OrderedValues(needs=Needs() as needs):
-                columns = _columns(engine, self._dialect, query, text, self._schema)
-                return QueryResult(orders=tuple(fetch(column, needs) for column in columns))
+                from reticent.data.engines.engine_columns import columns
+
+                held = columns(engine, self._dialect, query, text, self._schema)
+                return QueryResult(orders=tuple(fetch(column, needs) for column in held))
+            case Ranks(windows=RankWindows() as windows) if self._apart(query):
+                from reticent.data.engines.engine_columns import windowed
+
+                told = windowed(engine, self._dialect, query, windows, self._singly(query), self._schema)
+                parts = ((Counts(*held), more, sizes and Counts(*sizes)) for held, more, sizes in told)
+                return QueryResult(ranks=tuple(WindowedCounts(*part) for part in parts))
             case Ranks():
                 long = self._long_ranks(query)
                 return QueryResult(
@@ -361,18 +402,31 @@ class ResultReader:
     def _each_value(self, query: Ranks) -> str:
         """The statement of each value where most of a sample differ; else empty."""
         from reticent.data import sorted_cells
-        from reticent.data.query_compiler import statements
         from reticent.data.query_expressions import scan_text
 
         if not sorted_cells.may_be_long(query):
             return ""
-        queries, schema, storage, key, dialect = self._asked
-        told = statements([*map(sorted_cells.one_by_one, queries)], schema, storage, key, dialect)
-        text, view = told.asked[queries.index(query)], f"values{len(self._long)}"
+        text, view = self._singly(query), f"values{len(self._long)}"
         self._engine.view(view, text)
         asked: Scan = "sample" if keys_of(query) is None else "pairs"
         seen = scan_text(asked, view, Fraction(1), None, self._dialect, sorted_cells.SAMPLED)
         return text if sorted_cells.differ(*map(values_of, self._engine.arrow(seen).columns)) else ""
+
+    def _apart(self, query: Ranks) -> bool:
+        """True of a long column in an engine of its own, which is no part of this process."""
+        engine = self._engine
+        if query.weight is not None or isinstance(engine, WorksInParts) or not isinstance(engine, LongResults):
+            return False
+        return engine.about(self._stored) >= LONG
+
+    def _singly(self, query: Ranks) -> str:
+        """The statement of each value."""
+        from reticent.data.query_compiler import statements
+        from reticent.data.sorted_cells import one_by_one
+
+        queries, schema, storage, key, dialect = self._asked
+        told = statements([*map(one_by_one, queries)], schema, storage, key, dialect)
+        return told.asked[queries.index(query)]
 
     def _rows(self, text: str) -> list[tuple[Any, ...]]:
         if text not in self._found:
@@ -458,31 +512,6 @@ def _places_of(found: pa.Table) -> NDArray[np.int64]:
     return np.zeros(found.num_rows, np.int64)
 
 
-def by_group(where: Integers, values: Integers, counts: Integers, groups: int) -> list[tuple[Integers, Integers]]:
-    """Ascending values of each group with how often each occurs: one sort, whatever the number of groups.
-
-    Parameters
-    ----------
-    where : array of shape (n,), int
-        Group of each value.
-    values, counts : array of shape (n,), int
-        Values, which may repeat, and how often each occurs.
-    groups : int
-
-    Returns
-    -------
-    list of (values, counts)
-        One pair for each group.
-    """
-    order = np.lexsort((values, where))
-    where, values = where[order], values[order]
-    first = np.flatnonzero(np.append(True, (where[1:] != where[:-1]) | (values[1:] != values[:-1]))[: len(where)])
-    sums = np.add.reduceat(counts[order], first) if len(first) else counts
-    ends = np.searchsorted(where[first], np.arange(groups + 1)).tolist()
-    values = values[first]
-    return [(values[low:high], sums[low:high]) for low, high in pairwise(ends)]
-
-
 def _read_holders(found: pa.Table, query: KeyHolders) -> QueryResult:
     """Persons of each text, and those in one text, in two and so on with what returns to them."""
     keys = found.column("key").to_pylist()
@@ -519,52 +548,3 @@ def _read_runs(found: pa.Table, groups: int) -> tuple[RunLength, ...]:
 
 def _steps_of(found: pa.Table) -> tuple[Integers, Integers]:
     return values_of(found.column("bin")).astype(np.int64), values_of(found.column("n")).astype(np.int64)
-
-
-def _ascending(steps: Integers, counts: Integers) -> tuple[Integers, Integers]:
-    order = np.argsort(steps)
-    return steps[order], counts[order]
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class EngineColumn:
-    """The values of one group, in the engine."""
-
-    engine: EngineSession
-    dialect: Dialect
-    table: str
-    unit: Fraction
-    place: int | None
-
-    def size(self) -> int:
-        return _integer(self.engine.rows(self._text("size"))[0][0])
-
-    def sample(self, share: float) -> NDArray[np.float64]:
-        return values_of(self.engine.arrow(self._text("sample", share)).column("x")).astype(np.float64)
-
-    def below(self, end: float) -> int:
-        return _integer(self.engine.rows(self._text("below", end))[0][0])
-
-    def inside(self, bracket: Bracket) -> RunLength:
-        return RunLength(*_ascending(*_steps_of(self.engine.arrow(self._text("inside", *bracket)))))
-
-    def between(self, low: int, high: int) -> tuple[int, int, int]:
-        total, up_to, below = (_integer(cell) for cell in self.engine.rows(self._text("between", low, high))[0])
-        return total, up_to, below
-
-    def _text(self, asked: Scan, *numbers: float | int) -> str:
-        from reticent.data.query_expressions import scan_text
-
-        return scan_text(asked, self.table, self.unit, self.place, self.dialect, *numbers)
-
-
-def _columns(
-    engine: EngineSession, dialect: Dialect, query: OrderedValues, text: str, schema: Schema
-) -> list[EngineColumn]:
-    """One column per group. Rows as they are stay where they are; whatever takes a sort or a hash is done once."""
-    if query.keys is None and (query.per == "row" or schema.person.column is None):
-        engine.view("values_seen", text)
-        return [EngineColumn(engine, dialect, "values_seen", query.unit, None)]
-    engine.keep("values_kept", text)
-    groups: Sequence[int | None] = [None] if query.keys is None else range(len(query.keys.among))
-    return [EngineColumn(engine, dialect, "values_kept", query.unit, place) for place in groups]

@@ -70,7 +70,7 @@ def level(levels: Sequence[Fraction]) -> Fraction:
 
 def by_binade(base: Cells, data: Counts) -> Runs:
     """Values by their binade, each looked at by itself."""
-    among = binades(base)
+    among, data = binades(base), data.sizes
     sums = np.zeros(among.highest + 1, dtype=np.int64)
     for part in data.pieces():
         size = np.abs(np.clip(part.cells, base.lowest, base.highest))
@@ -80,7 +80,7 @@ def by_binade(base: Cells, data: Counts) -> Runs:
             held = np.frexp(size.astype(np.float64))[1].astype(np.int64)
         np.add.at(sums, np.clip(held, 0, among.highest), np.asarray(part.counts, dtype=np.int64))
     found = np.flatnonzero(sums)
-    return runs(among, Counts(found.astype(np.int64), sums[found]))
+    return runs(among, Counts(found.astype(np.int64), sums[found], data.hidden))
 
 
 def flat(base: Cells, binade: int, bits: int) -> Cells:

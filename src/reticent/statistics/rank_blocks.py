@@ -10,10 +10,14 @@ its ends, and the greater of them bounds the score of each cell within (``Runs.s
               else the runs take the place of the block, and another is proposed
 
 Whatever the blocks are, what is accepted has the law of the mechanism over all cells: docs/proofs/quantiles.md.
+
+Scores end at a public ``ceiling``. Cells that far away are drawn with probability e^-28 at most, all together, so one
+score serves them all. Their values may then stay in the engine that has them (``data/engines/engine_columns.py``).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, Protocol, TypeAlias
@@ -22,13 +26,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.data.candidates import Cells
-from reticent.data.query_result import Counts, SortedCells, counted
+from reticent.data.order_statistics import counted
+from reticent.data.query_result import Counts, SortedCells
 from reticent.entropy import Entropy
 from reticent.exact.coins import bernoulli_exp, uniform
 from reticent.mechanisms import gate
 from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.statistics import ranks
-from reticent.statistics.ranks import Runs, weights_of
+from reticent.statistics.ranks import SMALL, Runs, weights_of
 
 BLOCK: Final = 1 << 12  # values
 REFINED: Final = 64  # blocks about the target, at most, that are refined before the first proposal
@@ -140,21 +145,60 @@ def draw_at(found: Drawn, aim: Aim, mechanism: Exponential, entropy: Entropy) ->
     if isinstance(found, RankBlocks) and isinstance(entropy, gate.Recorder):  # which answers for all candidates
         found = found.every
     if isinstance(found, Runs):
-        return gate.choose(mechanism, Candidates(found.scores(*aim), found.weights), found.start, entropy)
+        most = ceiling(found.weights, aim, mechanism)
+        _check_hidden(found, aim, most)
+        scores = np.minimum(found.scores(*aim), most)
+        return gate.choose(mechanism, Candidates(scores, found.weights), found.start, entropy)
+    most = ceiling(found.runs.weights, aim, mechanism)
     known = _near(found, aim, mechanism)
     while True:
-        bounds = known.scores(*aim)
+        bounds = np.minimum(known.scores(*aim), most)
         run = gate.draw(mechanism, Candidates(bounds, known.weights), entropy)
         first, stop = int(known.start[run]), int(known.start[run + 1])
         if not _blocks(known)[run]:
             return first + uniform(stop - first, entropy)
         inside = found.within(first, stop)
         place = _by_weight(inside.weights, entropy)
-        score = int(inside.scores(*aim)[place])
+        score = min(int(inside.scores(*aim)[place]), most)
         if bernoulli_exp(mechanism.rate * (score - int(bounds[run])), entropy):
             first, stop = int(inside.start[place]), int(inside.start[place + 1])
             return first + uniform(stop - first, entropy)
         known = _refined(known, {run: inside})
+
+
+def ceiling(weights: NDArray[np.int64] | NDArray[np.object_], aim: Aim, mechanism: Exponential) -> int:
+    """The score at which those of far cells end.
+
+    It lies b |D| above 0, where the least score may be, and as far above that as makes all cells together rare.
+
+    Parameters
+    ----------
+    weights : array of shape (runs,), int
+        Public weights of the runs of all candidates.
+    aim : tuple of int, int, and int or Fraction
+        a, b and D, as in ``Runs.scores``.
+    mechanism : Exponential
+
+    Returns
+    -------
+    int
+    """
+    _, b, shift = aim
+    reach = math.ceil(abs(Fraction(shift)) * b)
+    far = SURE + int(weights.sum()).bit_length()
+    return min(reach + int(far / mechanism.rate) + 1, SMALL)
+
+
+def _check_hidden(found: Runs, aim: Aim, most: int) -> None:
+    """Fail where a value that stayed in its engine lies nearer than the ceiling: a window was too narrow for D.
+
+    D is a function of released numbers, and the window has room for all of them but for probability e^-40. So that
+    the draw fails tells nothing of the values.
+    """
+    a, b, shift = aim
+    target = a * found.total + int(b * shift)
+    if any(b * first - target < most and target - b * last < most for first, last in found.hidden):
+        raise ArithmeticError("a quantile was drawn beyond the ranks that were read")
 
 
 def _near(found: RankBlocks, aim: Aim, mechanism: Exponential) -> Runs:

@@ -35,7 +35,7 @@ class Runs:
     """Runs of neighbouring cells that share counts: ``start[i] <= cell < start[i + 1]``, in order, without gaps.
 
     ``below`` and ``above`` count values in cells strictly below and above the run; ``weights`` is the public weight
-    of the run.
+    of the run. ``hidden`` are places of values that are counted with their neighbours (``Counts``).
     """
 
     start: Indices
@@ -43,6 +43,7 @@ class Runs:
     above: Indices
     weights: NDArray[np.int64] | NDArray[np.object_]
     total: int
+    hidden: tuple[tuple[int, int], ...] = ()
 
     def scores(self, a: int, b: int, shift: int | Fraction) -> Indices:
         """The score of every run; Scores end at 2^62: none moves more.
@@ -85,7 +86,7 @@ def runs(cells: Cells, data: Counts) -> Runs:
     through = sums[np.searchsorted(held, start, side="right")]
     total = int(sums[-1])
     weights = weights_of(cells.segments, start, lengths)
-    return Runs(np.append(start, end), below, total - through, weights, total)
+    return Runs(np.append(start, end), below, total - through, weights, total, data.hidden)
 
 
 def weights_of(
@@ -206,7 +207,7 @@ def placed(base: Cells, to: Cells, data: Counts) -> Counts:
     if not len(index):
         return Counts(index, np.asarray(data.counts, dtype=np.int64))
     first = np.flatnonzero(np.append(True, index[1:] != index[:-1]))  # cells are in order, and moving keeps it
-    return Counts(index[first], np.add.reduceat(np.asarray(data.counts, dtype=np.int64), first))
+    return Counts(index[first], np.add.reduceat(np.asarray(data.counts, dtype=np.int64), first), data.hidden)
 
 
 def cell_share(cells: Cells) -> float:

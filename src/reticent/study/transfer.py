@@ -6,11 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from reticent.data.format import BINNED
+from reticent.data.order_statistics import RankWindows
 from reticent.data.query import KeyHolders, OrderedValues, Query, Ranks, Records, Tally, WeightedTally
 
 PLACES: Final = {"postgres": "the database", "spark": "the cluster"}
 ROWS: Final = "the cells of its columns, row by row,"
 VALUES: Final = "values of its column, without their persons,"
+NEAR: Final = "values of its column near the ranks it asks for, without their persons, or all of a small table,"
 TEXTS: Final = "the texts that it finds, with their numbers of persons,"
 
 
@@ -21,6 +23,8 @@ def cells_of(query: Query) -> str:
             return ROWS
         case Tally(edges=edges) | WeightedTally(edges=edges):
             return VALUES if len(edges) > BINNED else ""
+        case Ranks(windows=RankWindows()):
+            return NEAR
         case Ranks() | OrderedValues():
             return VALUES
         case KeyHolders():

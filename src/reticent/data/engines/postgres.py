@@ -125,8 +125,8 @@ class PostgresSession:
         self._connection.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS {statement}')
 
     def keep(self, name: str, statement: str) -> None:
-        """Keep the outcome of a statement over what is stored, in place of the one of the same name."""
-        self._connection.execute(f'DROP TABLE IF EXISTS "{name}"')
+        """Keep the outcome of a statement over what is stored, in place of the one of the same name and its views."""
+        self._connection.execute(f'DROP TABLE IF EXISTS "{name}" CASCADE')
         self._connection.execute(f'CREATE TEMP TABLE "{name}" AS {statement} WITH NO DATA')
         self._read(f'INSERT INTO "{name}" {statement}')
         self._read(f'ANALYZE "{name}"')

@@ -10,6 +10,7 @@ from typing import Final
 
 from reticent.data.candidates import Cells
 from reticent.data.design import SampleDesign
+from reticent.data.order_statistics import RankWindows
 from reticent.data.query import WEIGHT_ONE, Query, Ranks, kept_rows
 from reticent.mechanisms.exponential import Exponential
 from reticent.mechanisms.geometric import Geometric
@@ -30,6 +31,9 @@ SIZE_SHARE: Final = Fraction(1, 20)  # of a question's epsilon, for the numbers 
 FEW_SIZE_SHARE: Final = Fraction(1, 10)  # the same where half as many persons as there are would get no reply
 MAGNITUDE_SHARE: Final = Fraction(1, 10)  # for the magnitude, where there are no bounds
 ONE_LEVEL_SHARE: Final = Fraction(1, 8)  # the same of a single quantile, beyond whose size fewer values lie
+SPREADS: Final = 3.0  # standard deviations of a sampling error that D is below, beside SHORT
+SHORT: Final = 50.0  # scales of a rank error that D is below, beside SPREADS: 45 for the share of one cell, 5 for 2.5 %
+FAR: Final = 100.0  # scales of a rank error from which on all cells have one score: 28, and 70 bits of candidates
 SQUARE_SHARE: Final = Fraction(1, 20)  # of a quantile's epsilon, for the squares of weights on either side of it
 
 
@@ -175,6 +179,31 @@ class QuantileDraws:
         """The draw of the magnitude, where there are no bounds."""
         price = self.pricing.plain.magnitude
         return [self.mechanism(self.far, price)] if price else []
+
+    @property
+    def windows(self) -> RankWindows:
+        """Ranks that the scores of all draws tell apart, for every D that the released numbers may give.
+
+        A score ends ``ceiling`` above its least, so values matter within 2 |D| + ``FAR`` ranks of scale 1 / rate.
+        """
+        price, room = self.pricing, self._room()
+        root, reach = 0.0, 0.0
+        for way in {price.plain, price.among_ties}:
+            for level in self.levels:
+                drawn = [*self.value(level, way), *self.ends(level, way)]
+                scale = max(1.0 / self.rate(one, level) for one in drawn)
+                spread = SPREADS * math.sqrt(self.times * float(level * (1 - level))) if self.interval else 0.0
+                root = max(root, 2.0 * spread)
+                aside = spread * math.sqrt(room) + SHORT * scale + 1.0 if self.interval else 0.0
+                reach = max(reach, 2.0 * aside + FAR * scale)
+        reach = max([reach, *(FAR / self.rate(one, self.far) for one in self.of_magnitude())])
+        far = self.far if self.cells.free else None
+        return RankWindows(self.levels, math.ceil(reach) + 2, root, price.crowd, far)
+
+    def _room(self) -> float:
+        """Values by which the released number may be too large, but for probability e^-40 or so."""
+        size = self.pricing.size
+        return 0.0 if size is None or self.units is not None else 2.0 * size.radius(math.exp(-40.0))
 
     def value_first(self, way: Division) -> bool:
         """True where the value is drawn among all candidates, before the ends or without any."""

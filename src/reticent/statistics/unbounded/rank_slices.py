@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.data.candidates import Cells, Segment
-from reticent.data.query_result import Counts, SortedCells, counted
+from reticent.data.order_statistics import counted
+from reticent.data.query_result import Counts, SortedCells
 from reticent.statistics import ranks
 from reticent.statistics.rank_blocks import Drawn, blocks
 

@@ -1,0 +1,127 @@
+"""Quantiles need the values about their ranks alone: all others stay in the engine, and scores are the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from reticent.data import order_statistics
+from reticent.data.candidates import cells_on
+from reticent.data.order_statistics import RankWindows
+from reticent.data.query import Keys, Ranks, Rows
+from reticent.data.query_result import ResultReader, WindowedCounts
+from reticent.data.schema import Column, Integer, Person, Real, Schema
+from reticent.data.table import open_table
+from reticent.mechanisms.exponential import Exponential
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.sensitivity import Linf
+from reticent.statistics.magnitude import by_binade
+from reticent.statistics.rank_blocks import ceiling
+from reticent.statistics.ranks import Runs, runs
+from tests.support.engine_places import EVERY, Place, placed
+
+Array = NDArray[np.int64]
+KEY = bytes(range(32))
+LOW, HIGH = Fraction(-5), Fraction(100)
+LEVELS = (Fraction(1, 4), Fraction(1, 2), Fraction(9, 10))
+WINDOWS = RankWindows(LEVELS, 60, 0.5, 2)
+FREE = RankWindows(LEVELS, 60, 0.5, 2, Fraction(3, 4))
+GROUPS = Keys("k", (1, 4, 7, 11), 2)
+MECHANISM = Exponential(Linf(Fraction(1), Adjacency("add_remove")), Fraction(2))
+COLUMNS: dict[str, Column] = {
+    "k": Integer(0, 9),
+    "y": Real(LOW, HIGH),
+    "fine": Real(LOW, HIGH, resolution=Fraction(1, 100)),
+    "free": Real(),
+    "whole": Integer(),
+    "age": Integer(0, 120),
+}
+ASKED: list[Ranks] = [
+    Ranks("y", windows=WINDOWS),
+    Ranks("y", GROUPS, windows=WINDOWS),
+    Ranks("y", None, "person", windows=WINDOWS),
+    Ranks("y", GROUPS, "person", windows=WINDOWS),
+    Ranks("fine", windows=WINDOWS),
+    Ranks("age", windows=WINDOWS),
+    Ranks("age", GROUPS, windows=WINDOWS),
+    Ranks("free", windows=FREE),
+    Ranks("free", GROUPS, windows=FREE),
+    Ranks("whole", windows=FREE),
+]
+
+
+def schema() -> Schema:
+    return Schema(COLUMNS, Person("add_remove", "who", rows=3))
+
+
+def rows(size: int = 900) -> Mapping[str, Sequence[Any]]:
+    """Rows of persons with one to ten rows; values tied, odd, and beside the edges of their cells."""
+    stream = np.random.default_rng(20081114)
+    y = stream.normal(0, 1, size)
+    y[:40] = 0.25
+    y[40:44] = [-0.0, 5e-324, 1e300, -1e300]
+    free = stream.normal(0, 1, size) * 10.0 ** stream.integers(-30, 30, size)
+    places = 1.0 + stream.integers(0, 3, 60) * 2.0**-40  # ends of cells of a binade, with what lies one double away
+    free[:60] = np.nextafter(places, stream.choice([-math.inf, math.inf], 60)) * 2.0 ** stream.integers(-2, 2, 60)
+    free[60:66] = [0.0, -0.0, 1e-320, 1e300, -1e300, 2.0**332]
+    return {
+        "who": [f"p{number}" for number in stream.integers(0, size // 3, size)],
+        "k": stream.integers(0, 10, size).tolist(),
+        "y": y.tolist(),
+        "fine": np.round(stream.normal(20, 10, size), 2).tolist(),
+        "free": free.tolist(),
+        "whole": (stream.integers(-(1 << 60), 1 << 60, size) >> stream.integers(0, 60, size)).tolist(),
+        "age": stream.integers(0, 120, size).tolist(),
+    }
+
+
+@pytest.fixture(params=EVERY)
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    with placed(request.param) as put:
+        yield put
+
+
+@pytest.fixture
+def apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take every engine for one apart, every table for a long one, and samples of a small part of it."""
+    monkeypatch.setattr(ResultReader, "_apart", lambda self, query: True)
+    monkeypatch.setattr(order_statistics, "SAMPLE", 200)
+    monkeypatch.setattr(order_statistics, "SHARE", 0.3)
+
+
+def clipped(found: Runs, level: Fraction, shift: int) -> tuple[Array, Array]:
+    """The first cell of each stretch of equal scores, and the scores."""
+    aim = level.numerator, level.denominator, shift
+    scores = np.minimum(found.scores(*aim), ceiling(found.weights, aim, MECHANISM))
+    first = np.append(True, scores[1:] != scores[:-1])
+    return found.start[:-1][first], scores[first]
+
+
+def have_one_law(one: Runs, other: Runs, levels: Sequence[Fraction], shifts: Sequence[int] = (0,)) -> bool:
+    """Tell if every cell has the same score in both."""
+    asked = [(level, shift) for level in levels for shift in shifts]
+    return all(all(map(np.array_equal, clipped(one, *aim), clipped(other, *aim))) for aim in asked)
+
+
+def test_scores_are_those_of_all_values(place: Place, apart: None) -> None:
+    table = open_table(place(rows()), schema())
+    whole = open_table(rows(), schema()).answers([replace(query, windows=None) for query in ASKED], KEY, schema())
+    stayed = 0
+    for query, result, all_of_it in zip(ASKED, table.run([*ASKED, Rows()], KEY), whole, strict=False):
+        cells, windows = cells_on(query.on, schema().column(query.column), query.column), query.windows
+        assert windows is not None
+        for held, every in zip(result.ranks, all_of_it.ranks, strict=True):
+            assert isinstance(held, WindowedCounts)
+            assert (held.total, held.beyond(windows.crowd)) == (every.total, every.beyond(windows.crowd))
+            assert have_one_law(runs(cells, held), runs(cells, every), LEVELS, (-9, 0, 7))
+            if windows.far is not None:
+                assert have_one_law(by_binade(cells, held), by_binade(cells, every), [windows.far])
+            stayed += sum(last - first for first, last in held.hidden)
+    assert stayed > 900
