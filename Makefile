@@ -13,6 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # modules and tests are compiled once, whatever the environment says: rewriting them is most of a collection
 unexport PYTHONDONTWRITEBYTECODE
 INSTALL := -m pip install -qq -c constraints.txt
+LATER := --no-compile  # tests import a part of what they install, and what is imported is compiled then
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -42,11 +43,12 @@ quick: $(VENV)/.check ## check what changed since main: its types, its tests and
 check: $(VENV)/.check ## format, lint, types, import contracts, documentation
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy src tests
-	MYPYPATH=benchmarks $(BIN)/mypy benchmarks  # apart: a script imports its neighbours by their bare names
-	$(BIN)/lint-imports
-	$(BIN)/python -m pytest tests/conventions/test_circles.py tests/conventions/test_docs_pages.py
-	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
+	@# types beside the rest; those of benchmarks apart, since a script imports its neighbours by their bare names
+	{ $(BIN)/mypy src tests && MYPYPATH=benchmarks $(BIN)/mypy benchmarks; } & types=$$!; \
+	$(BIN)/lint-imports \
+	  && $(BIN)/python -m pytest tests/conventions/test_circles.py tests/conventions/test_docs_pages.py \
+	  && $(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html; rest=$$?; \
+	wait $$types && exit $$rest
 
 docs: $(VENV)/.check ## build the documentation into docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
@@ -76,11 +78,11 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python $(INSTALL) -e ".[test]"
+	$(BIN)/python $(INSTALL) $(LATER) -e ".[test]"
 	@touch $(VENV)/.core $@
 
 $(VENV)/.spark: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python $(INSTALL) -e ".[test,spark]"
+	$(BIN)/python $(INSTALL) $(LATER) -e ".[test,spark]"
 	@touch $(VENV)/.core $(VENV)/.test $@
 
 $(VENV)/.postgres: pyproject.toml constraints.txt | $(BIN)/python
@@ -88,8 +90,12 @@ $(VENV)/.postgres: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $(VENV)/.core $@
 
 $(VENV)/.check: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python $(INSTALL) -e ".[test,check,docs]"
+	$(BIN)/python $(INSTALL) $(LATER) -e ".[test,check,docs]"
 	@touch $(VENV)/.core $(VENV)/.test $@
+
+$(VENV)/.all: pyproject.toml constraints.txt | $(BIN)/python  # at once: each installation looks all versions up again
+	$(BIN)/python $(INSTALL) $(LATER) -e ".[test,check,docs,spark]"
+	@touch $(VENV)/.core $(VENV)/.test $(VENV)/.check $(VENV)/.spark $@
 
 $(BENCH)/.peers: pyproject.toml constraints.txt Makefile | $(BENCH)/bin/python
 	# diffprivlib and OpenDP need older ones than the tests

@@ -37,6 +37,7 @@ def named(exhibit: AnyExhibit) -> str:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(24)
 @pytest.mark.parametrize("exhibit", REPEATING, ids=named)
 def test_what_is_broken_is_refuted_and_ours_withstands(exhibit: AnyExhibit) -> None:
     attacked, ours = exhibit.attack(QUICK), exhibit.withstand(QUICK)

@@ -88,6 +88,7 @@ def drawn(case: Drawn) -> Line:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(4)
 @pytest.mark.parametrize(
     "case", [S, BIN, M, WITH_SCALE, TM, SMOOTH, BOUGHT, MAGNITUDE], ids=lambda case: case.asked.name
 )
@@ -100,6 +101,7 @@ def test_a_statistic_by_its_test_keeps_its_guarantee_and_hardly_less(case: Case)
 
 
 @pytest.mark.wide
+@pytest.mark.loop(5)
 @pytest.mark.parametrize(
     "case",
     [JOINT, SPREAD, CLIPPED, LOGS, INVERSE, SLOPES, FREE, FREE_IQR, TIED, TIED_REPLACED],
@@ -343,6 +345,7 @@ def test_a_magnitude_that_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("case", [TIED, TIED_REPLACED], ids=["add_remove", "substitute"])
 def test_a_value_among_ties_is_a_draw_of_its_own(case: Drawn) -> None:
     """The numbers of values and ties, two ends, and the value between them: the cases above reach this way."""
@@ -350,6 +353,7 @@ def test_a_value_among_ties_is_a_draw_of_its_own(case: Drawn) -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("case", [TIED, TIED_REPLACED], ids=["add_remove", "substitute"])
 def test_candidates_between_ends_that_are_read(case: Drawn, monkeypatch: pytest.MonkeyPatch) -> None:
     """The value is looked for between the least and the greatest of all, and not between the ends drawn."""
@@ -376,6 +380,7 @@ def test_ranks_of_a_quantile_that_move_by_two(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("case", [TIED, TIED_REPLACED], ids=["add_remove", "substitute"])
 def test_a_value_that_nothing_pays_for(case: Drawn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quantiles.QuantileStep, "guarantee", property(_without_value))

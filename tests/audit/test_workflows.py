@@ -142,6 +142,7 @@ UNSAFE: Final[dict[str, Callable[[Bench], object]]] = {
 
 
 @pytest.mark.wide
+@pytest.mark.loop(6)
 @pytest.mark.parametrize("name", UNSAFE)
 def test_what_picks_rows_by_rows_is_refuted(name: str) -> None:
     """Under one relation or the other: a bootstrap with a seed has a replaced row twice."""

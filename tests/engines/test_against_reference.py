@@ -400,7 +400,7 @@ def test_every_source_gives_what_the_reference_gives(
 
 
 @pytest.mark.wide
-@pytest.mark.loop(2)
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("person", persons())
 def test_row_order_and_threads_change_nothing(person: Person) -> None:
     rows = random_rows(random.Random(7), 80)
@@ -413,6 +413,7 @@ def test_row_order_and_threads_change_nothing(person: Person) -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(6)
 @pytest.mark.parametrize("make", SOURCES)
 def test_a_table_without_rows_gives_zeros(make: Callable[[list[Row], Path], object], tmp_path: Path) -> None:
     rows = random_rows(random.Random(3), 20)
@@ -427,6 +428,7 @@ def test_a_table_without_rows_gives_zeros(make: Callable[[list[Row], Path], obje
 
 
 @pytest.mark.few(1)
+@pytest.mark.loop(4)
 @pytest.mark.parametrize("person", persons())
 @pytest.mark.parametrize("size", [7, 300])
 def test_order_statistics_are_exact_wherever_the_engine_looks(

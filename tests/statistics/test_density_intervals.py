@@ -113,6 +113,7 @@ def test_intervals_hold_the_law(method: Method, kind: Kind, n: int) -> None:
 
 
 @pytest.mark.few(1)
+@pytest.mark.loop(4)
 @pytest.mark.parametrize("method", ["histogram", "adaptive", "tree", "auto"])
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_the_noise_part_holds_the_table_and_a_tenth_of_it_does_not(method: Method, kind: Kind) -> None:
@@ -233,6 +234,7 @@ def test_shares_of_atoms_and_of_missing_values_have_their_noise(method: Method, 
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_beside_an_atom_regions_of_a_chosen_grid_have_their_noise_and_not_twice_that_of_the_whole(kind: Kind) -> None:
     """60 draws of 1,000, a third 0: the share of a quarter against the table; at a tenth many miss; narrower than twice

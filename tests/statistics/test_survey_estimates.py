@@ -172,6 +172,7 @@ def test_the_interval_of_a_mean_covers(method: str, epsilon: str) -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(4)
 @pytest.mark.parametrize("n", [200, 1000])
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "2", "3"])
 def test_the_interval_of_two_points_covers_at_every_mean(epsilon: str, n: int) -> None:

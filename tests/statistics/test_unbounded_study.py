@@ -170,6 +170,7 @@ def truth_of(case: Case) -> float:
 
 
 @pytest.mark.few(1)
+@pytest.mark.loop(5)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_intervals_of_a_release_cover_and_their_mutants_do_not(case: Case) -> None:
     schema, law, truth = schema_of(case.kind), LAWS[case.law], truth_of(case)
@@ -336,6 +337,7 @@ def audited(texts: Sequence[str], kind: Kind, rows: int, triples: int) -> PlanAu
 
 
 @pytest.mark.wide
+@pytest.mark.loop(2)
 @pytest.mark.parametrize(("kind", "rows"), [("add_remove", 1), ("substitute", 1), ("add_remove", 2), ("substitute", 2)])
 def test_no_made_up_neighbours_move_a_number_further_than_declared(kind: Kind, rows: int) -> None:
     texts = [*AUDITED, "trimmed_mean(x, per=person)"] if kind == "substitute" else AUDITED
