@@ -192,8 +192,8 @@ def ceiling(weights: NDArray[np.int64] | NDArray[np.object_], aim: Aim, mechanis
 def _check_hidden(found: Runs, aim: Aim, most: int) -> None:
     """Fail where a value that stayed in its engine lies nearer than the ceiling: a window was too narrow for D.
 
-    D is a function of released numbers, and the window has room for all of them but for probability e^-40. So that
-    the draw fails tells nothing of the values.
+    D is a function of released numbers, and the window has room for all of them but for probability e^-40. If the draw
+    fails follows from their noise and the number of values, and not from the values.
     """
     a, b, shift = aim
     target = a * found.total + int(b * shift)
