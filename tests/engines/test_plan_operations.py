@@ -18,7 +18,6 @@ from reticent.data.engines import engine_columns
 from reticent.data.engines.duckdb import DUCKDB
 from reticent.data.engines.row_choice import RowChoice
 from reticent.data.format import BINNED
-from reticent.data.order_statistics import RankWindows
 from reticent.data.query import (
     CappedPersons,
     DistinctPersons,
@@ -59,7 +58,7 @@ KEY = bytes(32)
 ALLOWED = {
     *("UnboundTable", "Field", "Literal", "Project", "Filter", "Aggregate", "SortKey"),
     *("JoinChain", "JoinLink", "JoinTable", "JoinReference", "DropColumns", "Distinct", "Union"),
-    *("Add", "Subtract", "Multiply", "Divide", "Modulus", "Floor", "Cast", "TryCast"),
+    *("Abs", "Negate", "Add", "Subtract", "Multiply", "Divide", "Modulus", "Floor", "Cast", "TryCast"),
     *("And", "Or", "Not", "Equals", "NotEquals", "Less", "Greater", "NotNull", "IsNan", "InValues"),
     *("IfElse", "SearchedCase", "SimpleCase", "Coalesce"),
     *("Count", "CountDistinct", "CountStar", "Sum", "Min", "Max"),
@@ -94,10 +93,11 @@ def expressions() -> Iterator[Any]:
     for asked in get_args(query_expressions.Scan):
         for unit in (Fraction(1, 4), Fraction(3, 7)):
             yield query_expressions.scan(asked, "values_kept", unit, of_group=True)
-    yield engine_columns.sizes("values_kept")
-    yield engine_columns.ranked("values_kept", RankWindows((Fraction(1, 2),), 9, 0.5, 2), [Fraction(1, 2)])
+    yield engine_columns.group_sizes("values_kept")
+    yield engine_columns.ranked("values_kept", "rank_windows")
     for column in (real(0, 1), real(0, 1, resolution="0.01"), real(), integer()):
         yield engine_columns.crowds("values_kept", cells_of(column, "x"), 8)
+        yield engine_columns.sizes("values_kept", cells_of(column, "x"))
 
 
 def kept(choice: RowChoice, groups: Sequence[Keys]) -> Iterator[Any]:

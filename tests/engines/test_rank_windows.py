@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from reticent.data import order_statistics
 from reticent.data.candidates import cells_on
+from reticent.data.engines import engine_columns
 from reticent.data.order_statistics import RankWindows
 from reticent.data.query import Keys, Ranks, Rows
-from reticent.data.query_result import ResultReader, WindowedCounts
+from reticent.data.query_result import ResultReader, WindowedCounts, content
 from reticent.data.schema import Column, Integer, Person, Real, Schema
 from reticent.data.table import open_table
 from reticent.mechanisms.exponential import Exponential
@@ -41,6 +42,7 @@ COLUMNS: dict[str, Column] = {
     "fine": Real(LOW, HIGH, resolution=Fraction(1, 100)),
     "free": Real(),
     "whole": Integer(),
+    "halves": Real(resolution=Fraction(1, 2)),
     "age": Integer(0, 120),
 }
 ASKED: list[Ranks] = [
@@ -54,6 +56,8 @@ ASKED: list[Ranks] = [
     Ranks("free", windows=FREE),
     Ranks("free", GROUPS, windows=FREE),
     Ranks("whole", windows=FREE),
+    Ranks("halves", windows=FREE),
+    Ranks("halves", GROUPS, windows=FREE),
 ]
 
 
@@ -78,6 +82,7 @@ def rows(size: int = 900) -> Mapping[str, Sequence[Any]]:
         "fine": np.round(stream.normal(20, 10, size), 2).tolist(),
         "free": free.tolist(),
         "whole": (stream.integers(-(1 << 60), 1 << 60, size) >> stream.integers(0, 60, size)).tolist(),
+        "halves": (0.25 - 2.0 ** stream.integers(-1, 6, size)).tolist(),  # in the middle of two steps
         "age": stream.integers(0, 120, size).tolist(),
     }
 
@@ -92,8 +97,19 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
 def apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take every engine for one apart, every table for a long one, and samples of a small part of it."""
     monkeypatch.setattr(ResultReader, "_apart", lambda self, query: True)
+    monkeypatch.setattr(engine_columns, "NARROW", 1)
     monkeypatch.setattr(order_statistics, "SAMPLE", 200)
     monkeypatch.setattr(order_statistics, "SHARE", 0.3)
+
+
+def test_all_values_are_read_where_most_lie_near(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of small groups most values lie in a window; to read all of them is less work then."""
+    monkeypatch.setattr(ResultReader, "_apart", lambda self, query: True)
+    table, wide = open_table(rows(), schema()), RankWindows((Fraction(1, 2),), 200, 0.5, 2)
+    near, every = table.run([Ranks("y", windows=replace(wide, ranks=20)), Ranks("y", windows=wide)], KEY)
+    assert isinstance(near.ranks[0], WindowedCounts)
+    assert not isinstance(every.ranks[0], WindowedCounts)
+    assert content(every) == content(table.run([Ranks("y")], KEY)[0])
 
 
 def clipped(found: Runs, level: Fraction, shift: int) -> tuple[Array, Array]:

@@ -22,7 +22,6 @@ from reticent.data.order_statistics import (
     IntegerSequence,
     Needs,
     Order,
-    RankWindows,
     RunLength,
     SortedColumn,
     by_group,
@@ -365,14 +364,8 @@ class ResultReader:
 
                 held = columns(engine, self._dialect, query, text, self._schema)
                 return QueryResult(orders=tuple(fetch(column, needs) for column in held))
-            case Ranks(windows=RankWindows() as windows) if self._apart(query):
-                from reticent.data.engines.engine_columns import windowed
-
-                told = windowed(engine, self._dialect, query, windows, self._singly(query), self._schema)
-                parts = ((Counts(*held), more, sizes and Counts(*sizes)) for held, more, sizes in told)
-                return QueryResult(ranks=tuple(WindowedCounts(*part) for part in parts))
             case Ranks():
-                long = self._long_ranks(query)
+                long = self._near_ranks(query) or self._long_ranks(query)
                 return QueryResult(
                     ranks=_read_ranks(engine.arrow(text), query, self._schema, groups) if long is None else long
                 )
@@ -411,6 +404,18 @@ class ResultReader:
         asked: Scan = "sample" if keys_of(query) is None else "pairs"
         seen = scan_text(asked, view, Fraction(1), None, self._dialect, sorted_cells.SAMPLED)
         return text if sorted_cells.differ(*map(values_of, self._engine.arrow(seen).columns)) else ""
+
+    def _near_ranks(self, query: Ranks) -> tuple[Counts, ...] | None:
+        """The values near the ranks that are asked for, of a long column in an engine apart; None of others."""
+        if query.windows is None or not self._apart(query):
+            return None
+        from reticent.data.engines.engine_columns import windowed
+
+        told = windowed(self._engine, self._dialect, query, query.windows, self._singly(query), self._schema)
+        if told is None:
+            return None
+        parts = ((Counts(*held), more, None if sizes is None else Counts(*sizes)) for held, more, sizes in told)
+        return tuple(WindowedCounts(*part) for part in parts)
 
     def _apart(self, query: Ranks) -> bool:
         """True of a long column in an engine of its own, which is no part of this process."""

@@ -12,7 +12,7 @@ from reticent.data.query import KeyHolders, OrderedValues, Query, Ranks, Records
 PLACES: Final = {"postgres": "the database", "spark": "the cluster"}
 ROWS: Final = "the cells of its columns, row by row,"
 VALUES: Final = "values of its column, without their persons,"
-NEAR: Final = "values of its column near the ranks it asks for, without their persons, or all of a small table,"
+NEAR: Final = "values of its column near the ranks it asks for, without their persons, or all where they are few,"
 TEXTS: Final = "the texts that it finds, with their numbers of persons,"
 
 

@@ -12,13 +12,11 @@ anywhere on their side of it (docs/proofs/quantiles.md, "Far ranks"). They count
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from functools import reduce
-from itertools import pairwise
-from operator import or_
+from itertools import count, pairwise
 from typing import Any, Final, TypeAlias
 
 import ibis
@@ -37,6 +35,8 @@ from reticent.data.schema import Schema
 Expr: TypeAlias = Any  # Ibis is not typed
 Held: TypeAlias = tuple[Integers, Integers, tuple[tuple[int, int], ...]]  # cells, counts, and places that are hidden
 SEEN, KEPT, SIZES = "values_seen", "values_kept", "_sizes"  # a view, a table, and the end of the name of a view of it
+NARROW: Final = Fraction(1, 4)  # of all values, at most, in windows
+NUMBERS: Final = count()  # of the tables of windows: a session may have several
 SPLIT: Final = 4097.0  # 2^12 + 1: parts the 53 bits of a double into 41 and 12 (Veltkamp, Dekker)
 BEFORE: Final = 1.0 - 1.25 * 2.0**-41  # a double of 41 bits times this is nearest to the one before it
 
@@ -123,7 +123,7 @@ def _table(engine: EngineSession, query: OrderedValues | Ranks, text: str, schem
 
 def windowed(
     engine: EngineSession, dialect: Dialect, query: Ranks, windows: RankWindows, text: str, schema: Schema
-) -> list[tuple[Held, int, Held | None]]:
+) -> list[tuple[Held, int, Held | None]] | None:
     """The values of each group about the ranks that are asked for, and how many others there are.
 
     Parameters
@@ -139,25 +139,35 @@ def windowed(
 
     Returns
     -------
-    list of (values, int, sizes)
-        Of each group its values, how many lie beyond the crowd of their cell, and the values without their signs.
+    list of (values, int, sizes), or None
+        Of each group its values, how many lie beyond the crowd of their cell, and the values without their signs. None
+        where the windows hold most values: to read all is less work then.
     """
     cells = cells_on(query.on, schema.column(query.column), query.column)
     table = _table(engine, query, text, schema)
     groups = 1 if query.keys is None else len(query.keys.among)
+    held = {place: _whole(n) for place, n in engine.rows(dialect.write(group_sizes(table)))}
+    held = {place: held.get(place, 0) for place in range(groups)}
+    asked = _WindowTable(engine, dialect, cells, table, windows, windows.levels, cells.lowest, held)
+    if sum(last - first + 1 for _, first, last in asked.near) > NARROW * sum(held.values()):
+        return None
     more = {place: _whole(n) for place, n in engine.rows(dialect.write(crowds(table, cells, windows.crowd)))}
     read = _of_column if query.keys is None else _of_groups
-    asked = _WindowTable(engine, dialect, cells, table, windows, windows.levels, cells.lowest, groups)
     found, unsigned = read(asked), list[Held | None]([None]) * groups
     if windows.far is not None:
-        engine.view(table + SIZES, dialect.write(sizes(table)))
+        engine.view(table + SIZES, dialect.write(sizes(table, cells)))
+        if cells.step is not None:  # values there are numbers of cells
+            asked = replace(asked, cells=replace(cells, step=Fraction(1), whole=True))
         unsigned = [*read(replace(asked, table=table + SIZES, levels=(windows.far,), lowest=0))]
     return [(found[place], more.get(place, 0), unsigned[place]) for place in range(groups)]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _WindowTable:
-    """A table of the values ``x`` of groups, the levels that are looked at, and the lowest cell of any value."""
+    """A table of the values ``x`` of groups, the levels that are looked at, and the lowest cell of any value.
+
+    ``held`` is the number of values of each group, by its place.
+    """
 
     engine: EngineSession
     dialect: Dialect
@@ -166,31 +176,41 @@ class _WindowTable:
     windows: RankWindows
     levels: tuple[Fraction, ...]
     lowest: int
-    groups: int
+    held: Mapping[int, int]
+
+    @property
+    def near(self) -> list[tuple[int, int, int]]:
+        """The windows: place of the group, first and last rank."""
+        return [(at, *part) for at, n in self.held.items() for part in self.windows.together(self.levels, n)]
 
 
 def _of_column(asked: _WindowTable) -> list[Held]:
     """The counts of one column, by brackets that a sample proposes."""
     column = CellColumn(asked.engine, asked.dialect, asked.table, Fraction(1), None, asked.cells)
-    size = column.size()
-    windows = asked.windows.together(asked.levels, size)
-    held = windows_of(column, windows, size)
-    return [_with_others(asked.lowest, size, [(first, held[first, last]) for first, last in windows])]
+    near, size = [(first, last) for _, first, last in asked.near], asked.held[0]
+    held = windows_of(column, near, size)
+    return [_with_others(asked.lowest, size, [(first, held[first, last]) for first, last in near])]
 
 
 def _of_groups(asked: _WindowTable) -> list[Held]:
     """The counts of each group, whose values are numbered in their order."""
-    told = asked.engine.arrow(asked.dialect.write(ranked(asked.table, asked.windows, asked.levels)))
-    where, ranks, totals = (values_of(told.column(name)).astype(np.int64) for name in ("place", "rank", "n"))
+    import pyarrow as pa
+
+    engine, dialect, names = asked.engine, asked.dialect, enumerate(("place", "first", "last"))
+    near = asked.near
+    name = f"rank_windows{next(NUMBERS)}"
+    engine.put(name, pa.table({word: pa.array([part[at] for part in near], pa.int64()) for at, word in names}))
+    told = engine.arrow(dialect.write(ranked(asked.table, name)))
+    where, ranks = (values_of(told.column(name)).astype(np.int64) for name in ("place", "rank"))
     order = np.lexsort((ranks, where))
     held = asked.cells.index(values_of(told.column("x")).astype(np.float64))[order]
-    where, ranks, totals = where[order], ranks[order], totals[order]
+    ends = np.searchsorted(where[order], np.arange(len(asked.held) + 1)).tolist()
     found = []
-    for low, high in pairwise(np.searchsorted(where, np.arange(asked.groups + 1)).tolist()):
-        own, inside = ranks[low:high], held[low:high]
+    for place, (low, high) in enumerate(pairwise(ends)):
+        own = ranks[order][low:high]
         starts = np.flatnonzero(np.diff(own, prepend=-1) != 1)
-        parts = zip(own[starts].tolist(), np.split(inside, starts[1:]), strict=True) if len(own) else ()
-        found.append(_with_others(asked.lowest, int(totals[low]) if low < high else 0, list(parts)))
+        parts = zip(own[starts].tolist(), np.split(held[low:high], starts[1:]), strict=True) if len(own) else ()
+        found.append(_with_others(asked.lowest, asked.held[place], list(parts)))
     return found
 
 
@@ -228,10 +248,13 @@ def _rows(table: str) -> Expr:
     return ibis.table({"x": "float64", "place": "int64"}, name=table)
 
 
-def sizes(table: str) -> Expr:
-    """The values of a table without their signs."""
+def sizes(table: str, cells: Cells) -> Expr:
+    """The values of a table without their signs; of a column of steps the numbers of their cells.
+
+    A value in the middle of two steps belongs to the upper one. So without its sign it may be in another cell.
+    """
     rows = _rows(table)
-    return rows.select(x=_size(rows.x), place=rows.place)
+    return rows.select(x=(rows.x if cells.step is None else label(rows.x, cells)).abs(), place=rows.place)
 
 
 def crowds(table: str, cells: Cells, crowd: int) -> Expr:
@@ -255,28 +278,18 @@ def crowds(table: str, cells: Cells, crowd: int) -> Expr:
     return held.group_by("place").aggregate(more=(held.n - crowd).cast(EXACT).sum())
 
 
-def ranked(table: str, windows: RankWindows, levels: Sequence[Fraction]) -> Expr:
-    """The values of each group within the windows about levels, with their ranks and the number of all.
-
-    Parameters
-    ----------
-    table : str
-    windows : RankWindows
-        Their reach.
-    levels : sequence of Fraction
-
-    Returns
-    -------
-    Expr
-    """
+def group_sizes(table: str) -> Expr:
+    """The number of values of each group."""
     rows = _rows(table)
-    rows = rows.mutate(
-        rank=ibis.row_number().over(group_by="place", order_by="x") + 1, n=rows.count().over(group_by="place")
-    )
-    beyond = [_size(rows["rank"] - rows.n * double(float(level))) - double(windows.ranks + 2.0) for level in levels]
-    root = rows.n * double(windows.root * windows.root * (1.0 + 1e-9))  # engines differ in square roots
-    near = ((far < double(0.0)) | ~(far * far > root) for far in beyond)
-    return rows.filter(reduce(or_, near)).select("place", "x", "rank", "n")
+    return rows.group_by("place").aggregate(n=rows.count())
+
+
+def ranked(table: str, listed: str) -> Expr:
+    """The values of each group within its windows of ranks, as a table lists them, with their ranks."""
+    rows, windows = _rows(table), ibis.table(dict.fromkeys(("place", "first", "last"), "int64"), name=listed)
+    rows = rows.mutate(rank=ibis.row_number().over(group_by="place", order_by="x") + 1)
+    within = [rows.place == windows.place, ~(rows["rank"] < windows.first), ~(rows["rank"] > windows.last)]
+    return rows.inner_join(windows, within).select(place=rows.place, x=rows.x, rank=rows["rank"])
 
 
 def label(x: Expr, cells: Cells) -> Expr:
@@ -294,20 +307,17 @@ def label(x: Expr, cells: Cells) -> Expr:
     Expr
     """
     if cells.step is not None:
+        ends = (float(place * cells.step) for place in (cells.lowest, cells.highest))
+        inside = clamp(x, *ends)  # first, so that no later number can overflow
         exact = (cells.step.numerator * cells.step.denominator).bit_count() == 1
-        ratio = x * double(float(1 / cells.step)) if exact else x / double(float(cells.step))
-        place = clamp(ratio if cells.whole else ratio + double(0.5), -(2.0**62), 2.0**62).floor()
-        return clamp(place, float(cells.lowest), float(cells.highest))
+        ratio = inside * double(float(1 / cells.step)) if exact else inside / double(float(cells.step))
+        return (ratio if cells.whole else ratio + double(0.5)).floor().cast("float64")
     most = MOST if cells.least > -REACH else REACH
-    size = clamp(_size(x), 0.0, float(np.nextafter(2.0**most, 0.0)))
-    size = ibis.ifelse(size < double(2.0**cells.least), double(0.0), size)
+    size = ibis.ifelse(x.abs() < double(2.0**cells.least), double(0.0), x.abs())
+    size = clamp(size, 0.0, float(np.nextafter(2.0**most, 0.0)))
     near = _of_41_bits(size)
     below = ibis.ifelse(~(near > size), near, _of_41_bits(near * double(BEFORE)))
-    return ibis.ifelse(x < double(0.0), double(0.0) - below, below)
-
-
-def _size(x: Expr) -> Expr:
-    return ibis.ifelse(x < double(0.0), double(0.0) - x, x)
+    return ibis.ifelse(x < double(0.0), -below, below)
 
 
 def _of_41_bits(x: Expr) -> Expr:
