@@ -24,8 +24,6 @@ from numpy.typing import NDArray
 from reticent.data import query_compiler
 from reticent.data.engines.duckdb import DUCKDB
 from reticent.data.engines.engine import EngineSession, Names
-from reticent.data.engines.engine_columns import EngineColumn
-from reticent.data.engines.engine_columns import columns as engine_columns
 from reticent.data.format import Limits
 from reticent.data.order_statistics import (
     Bracket,
@@ -38,7 +36,7 @@ from reticent.data.order_statistics import (
     fetched,
 )
 from reticent.data.query import OrderedValues, Query, Total
-from reticent.data.query_result import QueryResult
+from reticent.data.query_result import EngineColumn, QueryResult
 from reticent.data.schema import Person, Schema, grid_by_size, real
 from reticent.data.table import open_table
 from reticent.statistics.robust.reach import LogGrid, leave, ranks_of, reach
@@ -107,7 +105,8 @@ def stored(engine: EngineSession, values: Floats, query: OrderedValues) -> Engin
     name = Names(SCHEMA, ("x",))["x"]
     table = pa.table({name: values})
     engine.store(*told.first, table.to_reader(), steps=told.steps, light=told.light)
-    return engine_columns(engine, DUCKDB.dialect, query, told.asked[0], SCHEMA)[0]
+    engine.view("values_seen", told.asked[0])
+    return EngineColumn(engine, DUCKDB.dialect, "values_seen", query.unit, None)
 
 
 def same(one: FetchedColumn, other: FetchedColumn) -> bool:

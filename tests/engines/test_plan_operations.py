@@ -14,7 +14,7 @@ import pytest
 from reticent.data import query_compiler, query_expressions
 from reticent.data.candidates import cells_of
 from reticent.data.columns import Storage
-from reticent.data.engines import engine_columns
+from reticent.data.engines import rank_windows
 from reticent.data.engines.duckdb import DUCKDB
 from reticent.data.engines.row_choice import RowChoice
 from reticent.data.format import BINNED
@@ -93,11 +93,11 @@ def expressions() -> Iterator[Any]:
     for asked in get_args(query_expressions.Scan):
         for unit in (Fraction(1, 4), Fraction(3, 7)):
             yield query_expressions.scan(asked, "values_kept", unit, of_group=True)
-    yield engine_columns.group_sizes("values_kept")
-    yield engine_columns.ranked("values_kept", "rank_windows")
+    yield rank_windows.group_sizes("values_kept")
+    yield rank_windows.ranked("values_kept", "rank_windows")
     for column in (real(0, 1), real(0, 1, resolution="0.01"), real(), integer()):
-        yield engine_columns.crowds("values_kept", cells_of(column, "x"), 8)
-        yield engine_columns.sizes("values_kept", cells_of(column, "x"))
+        yield rank_windows.crowds("values_kept", cells_of(column, "x"), 8)
+        yield rank_windows.sizes("values_kept", cells_of(column, "x"))
 
 
 def kept(choice: RowChoice, groups: Sequence[Keys]) -> Iterator[Any]:

@@ -14,16 +14,22 @@ from numpy.typing import NDArray
 
 from reticent.data import order_statistics
 from reticent.data.candidates import cells_on
-from reticent.data.engines import engine_columns
+from reticent.data.engines import rank_windows
 from reticent.data.order_statistics import RankWindows
-from reticent.data.query import Keys, Ranks, Rows
-from reticent.data.query_result import ResultReader, WindowedCounts, content
+from reticent.data.query import Keys, Query, Ranks, Rows
+from reticent.data.query_result import QueryResult, ResultReader, WindowedCounts, content
 from reticent.data.schema import Column, Integer, Person, Real, Schema
-from reticent.data.table import open_table
+from reticent.data.table import Table, open_table
+from reticent.entropy import Replayed
 from reticent.mechanisms.exponential import Exponential
+from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import Linf
+from reticent.statistics.context import Setting
+from reticent.statistics.grammar import parse
 from reticent.statistics.magnitude import by_binade
+from reticent.statistics.prepare import prepare
+from reticent.statistics.quantiles.quantile_step import QuantileStep
 from reticent.statistics.rank_blocks import ceiling
 from reticent.statistics.ranks import Runs, runs
 from tests.support.engine_places import EVERY, Place, placed
@@ -97,7 +103,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
 def apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take every engine for one apart, every table for a long one, and samples of a small part of it."""
     monkeypatch.setattr(ResultReader, "_apart", lambda self, query: True)
-    monkeypatch.setattr(engine_columns, "NARROW", 1)
+    monkeypatch.setattr(rank_windows, "NARROW", 1)
     monkeypatch.setattr(order_statistics, "SAMPLE", 200)
     monkeypatch.setattr(order_statistics, "SHARE", 0.3)
 
@@ -141,3 +147,34 @@ def test_scores_are_those_of_all_values(place: Place, apart: None) -> None:
                 assert have_one_law(by_binade(cells, held), by_binade(cells, every), [windows.far])
             stayed += sum(last - first for first, last in held.hidden)
     assert stayed > 900
+
+
+@pytest.mark.parametrize("column", ["y", "free"])
+def test_all_values_are_read_where_a_window_is_too_narrow(monkeypatch: pytest.MonkeyPatch, column: str) -> None:
+    """As the noise of a size makes it once in e^40 releases; the answer is that of all values by the same coins."""
+    monkeypatch.setattr(ResultReader, "_apart", lambda self, query: True)
+    read, answers = [], Table.answers
+
+    def noted(self: Table, queries: Sequence[Query], *rest: Any) -> list[QueryResult]:
+        read.append([query for query in queries if isinstance(query, Ranks)])
+        return answers(self, queries, *rest)
+
+    monkeypatch.setattr(Table, "answers", noted)
+    step = prepare(parse(f"median({column})"), Setting(schema(), None), Fraction(4))
+    assert isinstance(step, QuantileStep)
+    (query,) = step.queries
+    assert isinstance(query, Ranks)
+    opened = open_table(rows(20_000), schema())
+    told = []
+    for windows in (query.windows, RankWindows((Fraction(1, 2),), 9, 0.0, step.draws.pricing.crowd, step.draws.far)):
+        (result,) = opened.run([replace(query, windows=windows)], KEY)
+        told.append(step.answer([result], Replayed("narrow")))
+    assert [one.windows for queries in read for one in queries] == [query.windows, windows, *[None] * (len(read) - 2)]
+    assert len(read) >= 3
+    assert all(isinstance(answer.outcome, Reply) for answer in told)
+    every = step.answer(opened.run([replace(query, windows=None)], KEY), Replayed("all"))
+    assert isinstance(every.outcome, Reply)
+    for answer in told:
+        assert isinstance(answer.outcome, Reply)
+        assert answer.outcome.value.low <= every.outcome.value.high
+        assert every.outcome.value.low <= answer.outcome.value.high

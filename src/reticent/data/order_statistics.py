@@ -404,12 +404,8 @@ Bracket = tuple[float, float]
 EVERYTHING: Final[Bracket] = (-math.inf, math.inf)
 
 
-class Scans(Protocol):
-    """Scans of one column of doubles x by an engine, none missing. Steps are its integers, growing with x."""
-
-    def size(self) -> int:
-        """Number of values."""
-        ...
+class Brackets(Protocol):
+    """Values of one column of doubles x in an engine, none missing, looked at by brackets."""
 
     def sample(self, share: float) -> NDArray[np.float64]:
         """About this share of the values, in any order, by any choice."""
@@ -421,6 +417,14 @@ class Scans(Protocol):
 
     def inside(self, bracket: Bracket) -> RunLength:
         """The steps of the values within the closed bracket."""
+        ...
+
+
+class Scans(Brackets, Protocol):
+    """Scans of one column of doubles x by an engine. Steps are its integers, growing with x."""
+
+    def size(self) -> int:
+        """Number of values."""
         ...
 
     def between(self, low: int, high: int) -> tuple[int, int, int]:
@@ -472,12 +476,12 @@ def _total(scans: Scans, first: int, last: int, found: dict[tuple[int, int], Int
     return inside + low * (up_to - first + 1) + high * (last - below)
 
 
-def windows_of(scans: Scans, asked: Sequence[tuple[int, int]], size: int) -> dict[tuple[int, int], Integers]:
+def windows_of(scans: Brackets, asked: Sequence[tuple[int, int]], size: int) -> dict[tuple[int, int], Integers]:
     """The window of each pair of ranks within 1..size.
 
     Parameters
     ----------
-    scans : Scans
+    scans : Brackets
     asked : sequence of (int, int)
         First and last ranks, both included.
     size : int

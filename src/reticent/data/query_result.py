@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -17,6 +18,7 @@ from reticent.data.engines.engine import Dialect, EngineSession, LongResults, Wo
 from reticent.data.format import BINNED
 from reticent.data.order_statistics import (
     STRIDE,
+    Bracket,
     FetchedColumn,
     Integers,
     IntegerSequence,
@@ -36,6 +38,7 @@ from reticent.data.schema import Schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from reticent.data.engines.rank_windows import Held
     from reticent.data.query_expressions import Scan
     from reticent.data.sorted_cells import Spool
 
@@ -82,6 +85,10 @@ class Counts:
     @property
     def sizes(self) -> Counts:
         """The cells of the values without their signs, where all values are not here."""
+        return self
+
+    def every(self) -> Counts:
+        """All values, where some stayed in their engine."""
         return self
 
     def __repr__(self) -> str:
@@ -174,19 +181,20 @@ class WindowedCounts(Counts):
 
     Parameters
     ----------
-    known : Counts
+    held : cells, counts and hidden places
         All values, those that stayed in the engine beside the others.
     beyond : int
         Number of values beyond the crowd of their cell.
-    sizes : Counts, optional
+    sizes : cells, counts and hidden places, optional
         The same of the values without their signs.
     """
 
-    __slots__ = ("_beyond", "_sizes")
+    __slots__ = ("_beyond", "_sizes", "every")
 
-    def __init__(self, known: Counts, beyond: int, sizes: Counts | None) -> None:
-        super().__init__(known.cells, known.counts, known.hidden)
-        self._beyond, self._sizes = beyond, sizes
+    def __init__(self, held: Held, beyond: int, sizes: Held | None) -> None:
+        super().__init__(*held)
+        self._beyond, self._sizes = beyond, Counts(*(sizes or held))
+        self.every: Callable[[], Counts] = lambda: self  # a table reads them again
 
     def beyond(self, crowd: int) -> int:
         """Number of values beyond the ``crowd``-th of their cell, as the engine counted them."""
@@ -195,7 +203,7 @@ class WindowedCounts(Counts):
     @property
     def sizes(self) -> Counts:
         """The cells of the values without their signs."""
-        return self if self._sizes is None else self._sizes
+        return self._sizes
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -226,19 +234,10 @@ def content(result: QueryResult) -> Hashable:
     """All that a result holds, so that two results are alike if and only if their contents are equal. Private."""
     ranks = tuple((tuple(found.cells.tolist()), tuple(found.counts.tolist())) for found in result.ranks)
     records = None if result.records is None else tuple(map(tuple, result.records.tolist()))
-    found: tuple[Hashable, ...] = (
-        result.vectors,
-        ranks,
-        tuple(_order_content(order) for order in result.orders),
-        records,
-    )
-    if result.holders is not None:
-        found = (*found, tuple(sorted(result.holders.items())))
-    if result.degrees is not None:
-        found = (*found, tuple(sorted(result.degrees.items())))
-    if result.returned is not None:
-        found = (*found, tuple(sorted(result.returned.items())))
-    return found if result.owners is None else (*found, tuple(result.owners.tolist()))
+    told = [each for each in (result.holders, result.degrees, result.returned) if each is not None]
+    texts = (tuple(sorted(each.items())) for each in told)
+    owners = () if result.owners is None else (tuple(result.owners.tolist()),)
+    return (result.vectors, ranks, tuple(map(_order_content, result.orders)), records, *texts, *owners)
 
 
 def _order_content(order: Order) -> Hashable:
@@ -360,9 +359,9 @@ class ResultReader:
             case OrderedValues(needs=None):
                 return QueryResult(orders=_read_runs(engine.arrow(text), groups))
             case OrderedValues(needs=Needs() as needs):
-                from reticent.data.engines.engine_columns import columns
-
-                held = columns(engine, self._dialect, query, text, self._schema)
+                table = _value_table(engine, query, text, self._schema)
+                places: Sequence[int | None] = [None] if keys is None else range(groups)
+                held = (EngineColumn(engine, self._dialect, table, query.unit, place) for place in places)
                 return QueryResult(orders=tuple(fetch(column, needs) for column in held))
             case Ranks():
                 long = self._near_ranks(query) or self._long_ranks(query)
@@ -406,16 +405,17 @@ class ResultReader:
         return text if sorted_cells.differ(*map(values_of, self._engine.arrow(seen).columns)) else ""
 
     def _near_ranks(self, query: Ranks) -> tuple[Counts, ...] | None:
-        """The values near the ranks that are asked for, of a long column in an engine apart; None of others."""
+        """The values near the wanted ranks, of a long column in an engine apart; None of others."""
         if query.windows is None or not self._apart(query):
             return None
-        from reticent.data.engines.engine_columns import windowed
+        from reticent.data.engines.rank_windows import windowed
 
-        told = windowed(self._engine, self._dialect, query, query.windows, self._singly(query), self._schema)
-        if told is None:
-            return None
-        parts = ((Counts(*held), more, None if sizes is None else Counts(*sizes)) for held, more, sizes in told)
-        return tuple(WindowedCounts(*part) for part in parts)
+        engine, dialect = self._engine, self._dialect
+        table = _value_table(engine, query, self._singly(query), self._schema)
+        cells = cells_on(query.on, self._schema.column(query.column), query.column)
+        scans = partial(EngineColumn, engine, dialect, unit=Fraction(1), place=None)
+        found = windowed(engine, dialect, cells, table, query.keys, query.windows, scans)
+        return None if found is None else tuple(WindowedCounts(*part) for part in found)
 
     def _apart(self, query: Ranks) -> bool:
         """True of a long column in an engine of its own, which is no part of this process."""
@@ -553,3 +553,47 @@ def _read_runs(found: pa.Table, groups: int) -> tuple[RunLength, ...]:
 
 def _steps_of(found: pa.Table) -> tuple[Integers, Integers]:
     return values_of(found.column("bin")).astype(np.int64), values_of(found.column("n")).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class EngineColumn:
+    """The values of one group, in the engine."""
+
+    engine: EngineSession
+    dialect: Dialect
+    table: str
+    unit: Fraction
+    place: int | None
+
+    def size(self) -> int:
+        return _integer(self.engine.rows(self.text("size"))[0][0])
+
+    def sample(self, share: float) -> NDArray[np.float64]:
+        return values_of(self.engine.arrow(self.text("sample", share)).column("x")).astype(np.float64)
+
+    def below(self, end: float) -> int:
+        return _integer(self.engine.rows(self.text("below", end))[0][0])
+
+    def inside(self, bracket: Bracket) -> RunLength:
+        steps, counts = _steps_of(self.engine.arrow(self.text("inside", *bracket)))
+        order = np.argsort(steps)
+        return RunLength(steps[order], counts[order])
+
+    def between(self, low: int, high: int) -> tuple[int, int, int]:
+        total, up_to, below = (_integer(cell) for cell in self.engine.rows(self.text("between", low, high))[0])
+        return total, up_to, below
+
+    def text(self, asked: Scan, *numbers: float | int) -> str:
+        """The statement of a scan."""
+        from reticent.data.query_expressions import scan_text
+
+        return scan_text(asked, self.table, self.unit, self.place, self.dialect, *numbers)
+
+
+def _value_table(engine: EngineSession, query: OrderedValues | Ranks, text: str, schema: Schema) -> str:
+    """The name of a table of values. Rows as they are stay where they are; a sort or a hash is done once."""
+    if query.keys is None and (query.per == "row" or schema.person.column is None):
+        engine.view("values_seen", text)
+        return "values_seen"
+    engine.keep("values_kept", text)
+    return "values_kept"

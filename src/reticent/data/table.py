@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn
 from zoneinfo import ZoneInfo
 
@@ -53,7 +54,7 @@ from reticent.data.query import (
     Tally,
     Total,
 )
-from reticent.data.query_result import QueryResult, ResultReader, added, content, is_sorted
+from reticent.data.query_result import Counts, QueryResult, ResultReader, WindowedCounts, added, content, is_sorted
 from reticent.data.schema import (
     Category,
     Column,
@@ -73,7 +74,6 @@ from reticent.errors import QuestionError, Refusal, ReticentError, SpecError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
 
 Log = Callable[[str, str], None]
 Seen = Callable[[int, float], None]
@@ -245,7 +245,15 @@ class Table:
                     found = [[added(each) for each in zip(*found, strict=True)]]
             return [added(each) for each in zip(*found, strict=True)]
 
-        return self._reading(work, key)
+        results = self._reading(work, key)
+        for query, result in zip(queries, results, strict=True):
+            for place, held in enumerate(result.ranks):
+                if isinstance(held, WindowedCounts) and isinstance(query, Ranks):
+                    held.every = partial(self._every, query, key, view, place)
+        return results
+
+    def _every(self, query: Ranks, key: bytes, view: Schema, place: int) -> Counts:
+        return self.answers([replace(query, windows=None)], key, view)[0].ranks[place]
 
     def units(self) -> int:
         """The number of persons, or of rows where each row is a person: public under substitution, refused otherwise.

@@ -12,7 +12,7 @@ its ends, and the greater of them bounds the score of each cell within (``Runs.s
 Whatever the blocks are, what is accepted has the law of the mechanism over all cells: docs/proofs/quantiles.md.
 
 Scores end at a public ``ceiling``. Cells that far away are drawn with probability e^-28 at most, all together, so one
-score serves them all. Their values may then stay in the engine that has them (``data/engines/engine_columns.py``).
+score serves them all. Their values may then stay in the engine that has them (``data/engines/rank_windows.py``).
 """
 
 from __future__ import annotations
@@ -39,6 +39,10 @@ BLOCK: Final = 1 << 12  # values
 REFINED: Final = 64  # blocks about the target, at most, that are refined before the first proposal
 FEW: Final = 1 << 15  # values, at most, of which all runs are made
 SURE: Final = 28  # a block is left as it is where all of them together would be proposed with probability e^-28
+
+
+class HiddenValues(Exception):
+    """Values that a draw looks at stayed in their engine."""
 
 
 class SortedPlaces(Protocol):
@@ -192,13 +196,13 @@ def ceiling(weights: NDArray[np.int64] | NDArray[np.object_], aim: Aim, mechanis
 def _check_hidden(found: Runs, aim: Aim, most: int) -> None:
     """Fail where a value that stayed in its engine lies nearer than the ceiling: a window was too narrow for D.
 
-    D is a function of released numbers, and the window has room for all of them but for probability e^-40. If the draw
-    fails follows from their noise and the number of values, and not from the values.
+    D is a function of released numbers, and windows have room for all of them but for probability e^-40. Who draws
+    reads all values then, and draws anew: nothing was told.
     """
     a, b, shift = aim
     target = a * found.total + int(b * shift)
     if any(b * first - target < most and target - b * last < most for first, last in found.hidden):
-        raise ArithmeticError("a quantile was drawn beyond the ranks that were read")
+        raise HiddenValues
 
 
 def _near(found: RankBlocks, aim: Aim, mechanism: Exponential) -> Runs:

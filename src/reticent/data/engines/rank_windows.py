@@ -1,128 +1,87 @@
-"""Columns of values that stay in their engine: what is looked at is told by statements over one table of doubles.
-
-    EngineColumn    counts, a sample and brackets of one column (``data/order_statistics.py``)
-    windowed        the values about the ranks that quantiles look at, and how many others there are
+"""Windows of ranks: the values that quantiles look at, of a column that stays in its engine, and counts of all others.
 
 A score that is as high as all those far away tells no cell from another. So values beyond a window of ranks may stand
 anywhere on their side of it (docs/proofs/quantiles.md, "Far ranks"). They count with the last value before them.
 
-    without groups   a sample --> brackets about the ranks --> the values within
+    without groups   a sample --> brackets about the ranks --> the values within (``data/order_statistics.py``)
     by group         the rank of each value in its group --> the values within the windows
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import count, pairwise
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import ibis
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.candidates import MOST, REACH, Cells, cells_on
+from reticent.data.candidates import MOST, REACH, Cells
 from reticent.data.columns import values_of
 from reticent.data.engines.casts import clamp, double
 from reticent.data.engines.engine import Dialect, EngineSession
-from reticent.data.order_statistics import Bracket, Integers, RankWindows, RunLength, by_group, counted, windows_of
-from reticent.data.query import OrderedValues, Ranks
-from reticent.data.query_expressions import EXACT, Scan, scan_text
-from reticent.data.schema import Schema
+from reticent.data.order_statistics import (
+    Bracket,
+    Brackets,
+    Integers,
+    RankWindows,
+    RunLength,
+    by_group,
+    counted,
+    windows_of,
+)
+from reticent.data.query import Keys
+from reticent.data.query_expressions import EXACT, Scan
 
 Expr: TypeAlias = Any  # Ibis is not typed
 Held: TypeAlias = tuple[Integers, Integers, tuple[tuple[int, int], ...]]  # cells, counts, and places that are hidden
-SEEN, KEPT, SIZES = "values_seen", "values_kept", "_sizes"  # a view, a table, and the end of the name of a view of it
+SIZES = "_sizes"  # the end of the name of a view of a table
 NARROW: Final = Fraction(1, 4)  # of all values, at most, in windows
 NUMBERS: Final = count()  # of the tables of windows: a session may have several
 SPLIT: Final = 4097.0  # 2^12 + 1: parts the 53 bits of a double into 41 and 12 (Veltkamp, Dekker)
 BEFORE: Final = 1.0 - 1.25 * 2.0**-41  # a double of 41 bits times this is nearest to the one before it
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class EngineColumn:
-    """The values of one group, in the engine."""
+class ValueColumn(Brackets, Protocol):
+    """A column in the engine, with the statements of its scans."""
 
-    engine: EngineSession
-    dialect: Dialect
-    table: str
-    unit: Fraction
-    place: int | None
-
-    def size(self) -> int:
-        return _whole(self.engine.rows(self.text("size"))[0][0])
-
-    def sample(self, share: float) -> NDArray[np.float64]:
-        return values_of(self.engine.arrow(self.text("sample", share)).column("x")).astype(np.float64)
-
-    def below(self, end: float) -> int:
-        return _whole(self.engine.rows(self.text("below", end))[0][0])
-
-    def inside(self, bracket: Bracket) -> RunLength:
-        told = self.engine.arrow(self.text("inside", *bracket))
-        steps, counts = (values_of(told.column(name)).astype(np.int64) for name in ("bin", "n"))
-        order = np.argsort(steps)
-        return RunLength(steps[order], counts[order])
-
-    def between(self, low: int, high: int) -> tuple[int, int, int]:
-        total, up_to, below = (_whole(cell) for cell in self.engine.rows(self.text("between", low, high))[0])
-        return total, up_to, below
-
-    def text(self, asked: Scan, *numbers: float | int) -> str:
-        """The statement of a scan."""
-        return scan_text(asked, self.table, self.unit, self.place, self.dialect, *numbers)
+    def text(self, asked: Scan, *numbers: float | int) -> str: ...
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class CellColumn(EngineColumn):
+class CellColumn:
     """Values in the engine as the numbers of their cells."""
 
+    values: ValueColumn
+    engine: EngineSession
     cells: Cells
+
+    def sample(self, share: float) -> NDArray[np.float64]:
+        return self.values.sample(share)
+
+    def below(self, end: float) -> int:
+        return self.values.below(end)
 
     def inside(self, bracket: Bracket) -> RunLength:
         """The cells of the values within the closed bracket."""
-        told = self.engine.arrow(self.text("values", *bracket))
+        told = self.engine.arrow(self.values.text("values", *bracket))
         held = self.cells.index(values_of(told.column("x")).astype(np.float64))
         each = by_group(np.zeros(len(held), np.int64), held, values_of(told.column("n")).astype(np.int64), 1)
         return RunLength(*each[0])
 
 
-def columns(
-    engine: EngineSession, dialect: Dialect, query: OrderedValues, text: str, schema: Schema
-) -> list[EngineColumn]:
-    """One column per group.
-
-    Parameters
-    ----------
-    engine : EngineSession
-    dialect : Dialect
-    query : OrderedValues
-    text : str
-        Statement of each value ``x``, and of the ``place`` of its group.
-    schema : Schema
-
-    Returns
-    -------
-    list of EngineColumn
-    """
-    table = _table(engine, query, text, schema)
-    groups: Sequence[int | None] = [None] if query.keys is None else range(len(query.keys.among))
-    return [EngineColumn(engine, dialect, table, query.unit, place) for place in groups]
-
-
-def _table(engine: EngineSession, query: OrderedValues | Ranks, text: str, schema: Schema) -> str:
-    """The name of the table. Rows as they are stay where they are; whatever takes a sort or a hash is done once."""
-    if query.keys is None and (query.per == "row" or schema.person.column is None):
-        engine.view(SEEN, text)
-        return SEEN
-    engine.keep(KEPT, text)
-    return KEPT
-
-
 def windowed(
-    engine: EngineSession, dialect: Dialect, query: Ranks, windows: RankWindows, text: str, schema: Schema
+    engine: EngineSession,
+    dialect: Dialect,
+    cells: Cells,
+    table: str,
+    keys: Keys | None,
+    windows: RankWindows,
+    column: Callable[[str], ValueColumn],
 ) -> list[tuple[Held, int, Held | None]] | None:
     """The values of each group about the ranks that are asked for, and how many others there are.
 
@@ -130,12 +89,15 @@ def windowed(
     ----------
     engine : EngineSession
     dialect : Dialect
-    query : Ranks
-        Without a weight.
+    cells : Cells
+        Those of the column, as it was declared.
+    table : str
+        Name of the table of the values ``x``, with the ``place`` of their group.
+    keys : Keys, optional
+        The groups.
     windows : RankWindows
-    text : str
-        Statement of each value ``x``, and of the ``place`` of its group.
-    schema : Schema
+    column : callable
+        Scans of such a table.
 
     Returns
     -------
@@ -143,16 +105,14 @@ def windowed(
         Of each group its values, how many lie beyond the crowd of their cell, and the values without their signs. None
         where the windows hold most values: to read all is less work then.
     """
-    cells = cells_on(query.on, schema.column(query.column), query.column)
-    table = _table(engine, query, text, schema)
-    groups = 1 if query.keys is None else len(query.keys.among)
+    groups = 1 if keys is None else len(keys.among)
     held = {place: _whole(n) for place, n in engine.rows(dialect.write(group_sizes(table)))}
     held = {place: held.get(place, 0) for place in range(groups)}
-    asked = _WindowTable(engine, dialect, cells, table, windows, windows.levels, cells.lowest, held)
+    asked = _WindowTable(engine, dialect, cells, table, windows, windows.levels, cells.lowest, held, column)
     if sum(last - first + 1 for _, first, last in asked.near) > NARROW * sum(held.values()):
         return None
     more = {place: _whole(n) for place, n in engine.rows(dialect.write(crowds(table, cells, windows.crowd)))}
-    read = _of_column if query.keys is None else _of_groups
+    read = _of_column if keys is None else _of_groups
     found, unsigned = read(asked), list[Held | None]([None]) * groups
     if windows.far is not None:
         engine.view(table + SIZES, dialect.write(sizes(table, cells)))
@@ -177,6 +137,7 @@ class _WindowTable:
     levels: tuple[Fraction, ...]
     lowest: int
     held: Mapping[int, int]
+    column: Callable[[str], ValueColumn]
 
     @property
     def near(self) -> list[tuple[int, int, int]]:
@@ -186,9 +147,8 @@ class _WindowTable:
 
 def _of_column(asked: _WindowTable) -> list[Held]:
     """The counts of one column, by brackets that a sample proposes."""
-    column = CellColumn(asked.engine, asked.dialect, asked.table, Fraction(1), None, asked.cells)
     near, size = [(first, last) for _, first, last in asked.near], asked.held[0]
-    held = windows_of(column, near, size)
+    held = windows_of(CellColumn(asked.column(asked.table), asked.engine, asked.cells), near, size)
     return [_with_others(asked.lowest, size, [(first, held[first, last]) for first, last in near])]
 
 
