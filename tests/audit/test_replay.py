@@ -577,7 +577,7 @@ def numbers_only_where_all_are(rows: Any) -> Any:
 FILES: dict[type[Any], str] = {CsvFile: "csv", ParquetFiles: "parquet", JsonLines: "lines", Spreadsheet: "workbook"}
 
 
-@pytest.mark.loop(3)
+@pytest.mark.loop(2)
 @pytest.mark.wide
 @pytest.mark.parametrize("kind", FILES)
 @pytest.mark.parametrize(

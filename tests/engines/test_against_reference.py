@@ -385,7 +385,7 @@ SOURCES: list[Callable[[list[Row], Path], object]] = [
 
 
 @pytest.mark.wide
-@pytest.mark.loop(12)
+@pytest.mark.loop(8)
 @pytest.mark.parametrize("make", SOURCES)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_source_gives_what_the_reference_gives(

@@ -72,6 +72,7 @@ def placed(db: Database, rows: list[Row]) -> str:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(2)
 @pytest.mark.parametrize("person", persons())
 def test_rows_in_place_give_what_the_reference_gives(db: Database, person: Person) -> None:
     rows = random_rows(random.Random(5), 60)
@@ -85,6 +86,7 @@ def test_some_queries_of_rows_in_place_give_what_the_reference_gives(db: Databas
     assert shown(open_table(placed(db, rows), schema).run(asked, SECRET)) == expected(schema, rows, asked)
 
 
+@pytest.mark.loop(2)
 @pytest.mark.parametrize(
     "seed", [pytest.param(seed, marks=pytest.mark.wide if seed < 4 else pytest.mark.audit) for seed in range(8)]
 )

@@ -136,10 +136,11 @@ def run(spark: Any, rows: list[Row], schema: Schema, queries_: list[Query]) -> l
 
 @needs_spark
 @pytest.mark.wide
-def test_spark_reads_dates_of_every_spelling(clean: Any) -> None:
+@pytest.mark.loop(4)
+@pytest.mark.parametrize("column", SPELT, ids=range(len(SPELT)))
+def test_spark_reads_dates_of_every_spelling(clean: Any, column: Integer) -> None:
     cells = frame(clean, {"x": list(DATES)})
-    for column in SPELT:
-        assert date_texts.read_by(table(cells, date_texts.table_of(column))) == date_texts.meant(DATES, column)
+    assert date_texts.read_by(table(cells, date_texts.table_of(column))) == date_texts.meant(DATES, column)
 
 
 @needs_spark
@@ -361,7 +362,7 @@ def test_settings_of_the_session_change_nothing_and_the_self_test_is_made_again(
         session.conf.set(name, value)
     check_engine(opened)
     assert len(runs) == 2
-    assert shown(opened.run(asked(), SECRET)) == expected(schema, rows, asked())
+    assert shown(opened.run(asked(22), SECRET)) == expected(schema, rows, asked(22))
 
 
 @needs_spark
@@ -537,7 +538,7 @@ def server() -> Iterator[str]:
 
 def wanted() -> str:
     rows = random_rows(random.Random(5), 60)
-    return repr(expected(Schema(columns(), PERSON), rows, asked()))
+    return repr(expected(Schema(columns(), PERSON), rows, asked(33)))
 
 
 @needs_spark

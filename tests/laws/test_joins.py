@@ -198,6 +198,7 @@ def furthest(engine: Engine) -> tuple[int, bool]:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(5)
 @pytest.mark.parametrize(("join", "rows", "keys", "most"), CASES)
 @pytest.mark.parametrize("condition", ["", "doses.dose > 5 or cost > 1"])
 def test_a_join_moves_the_capped_rows_of_one_person_and_no_others(
@@ -313,6 +314,7 @@ def most_steps(engine: Engine) -> int:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(2)
 @pytest.mark.parametrize(("most_keys", "owners"), [(1, 1), (2, 1), (1, 2), (2, 2)])
 def test_a_person_with_keys_moves_as_many_steps_as_are_declared(most_keys: int, owners: int) -> None:
     schema = through_keys(most_keys, owners, 2)
@@ -402,6 +404,7 @@ CHAINS = {((1, 1), (1, 1)): 3, ((2, 1), (1, 1)): 8, ((1, 1), (2, 1)): 6, ((1, 2)
 
 
 @pytest.mark.wide
+@pytest.mark.loop(2)
 @pytest.mark.parametrize(("caps", "declared"), CHAINS.items())
 def test_a_person_behind_a_chain_moves_at_most_as_many_steps_as_are_declared(
     caps: tuple[tuple[int, int], ...], declared: int

@@ -62,6 +62,7 @@ def p_value(found: Counter[object], mass: Callable[[object], float]) -> float:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(16)
 @pytest.mark.parametrize("specimen", SPECIMENS, ids=NAMES)
 def test_it_draws_the_law_it_states(specimen: Specimen[Any, Any]) -> None:
     assert p_value(drawn(specimen.name), lambda out: specimen.mass(specimen.here, out)) > LEVEL

@@ -98,7 +98,7 @@ def test_an_ordinary_column_lies_in_the_range_of_its_plan(name: str, question: s
     check(CHOSEN_BY[name], question, whole=whole)
 
 
-@pytest.mark.loop(14)
+@pytest.mark.loop(7)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("whole", [False, True], ids=["real", "integer"])
 @pytest.mark.parametrize("question", QUESTIONS)

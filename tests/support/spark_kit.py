@@ -62,11 +62,11 @@ def table(made: Any, schema: Schema) -> Table:
     return Table(open_frame(made, schema), schema, Limits(), None)
 
 
-def asked() -> list[Query]:
-    """A few queries of every kind."""
+def asked(every: int = 11) -> list[Query]:
+    """A few queries of every kind; fewer where a cluster or a server is what is tested, for each takes seconds."""
     from tests.engines.test_against_reference import queries
 
-    return queries()[::11]
+    return queries()[::every]
 
 
 def main(address: str) -> None:
@@ -79,7 +79,7 @@ def main(address: str) -> None:
     rows = random_rows(random.Random(5), 60)
     opened = table(frame(spark, arrays(rows)), Schema(columns(), PERSON))
     opened.probe()
-    print(repr(shown(opened.run(asked(), SECRET))))
+    print(repr(shown(opened.run(asked(33), SECRET))))
     spark.stop()
 
 

@@ -313,6 +313,7 @@ def findings(texts: list[str], adjacency: Kind, cap: int, triples: int = 16) -> 
 
 
 @pytest.mark.wide
+@pytest.mark.loop(2)
 @pytest.mark.parametrize(
     ("adjacency", "cap"), [("add_remove", 1), ("substitute", 1), ("add_remove", 3), ("substitute", 2)]
 )

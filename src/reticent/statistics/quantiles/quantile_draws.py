@@ -22,7 +22,7 @@ from reticent.statistics import magnitude
 from reticent.statistics.context import Setting
 from reticent.statistics.intervals import rank_shift, rank_shift_among_ties
 from reticent.statistics.magnitude import candidates, share
-from reticent.statistics.quantiles.group_size import CROWD, GroupSize, unsure
+from reticent.statistics.quantiles.group_size import CROWD, UNHELD, GroupSize, unsure
 from reticent.statistics.ranks import sensitivity
 
 VALUE_SHARE: Final = Fraction(1, 2)  # of the epsilon of a quantile whose value is drawn first; the rest is for the ends
@@ -198,7 +198,7 @@ class QuantileDraws:
                 reach = max(reach, 2.0 * aside + FAR * scale)
         reach = max([reach, *(FAR / self.rate(one, self.far) for one in self.of_magnitude())])
         far = self.far if self.cells.free else None
-        return RankWindows(self.levels, math.ceil(reach) + 2, root, price.crowd, far)
+        return RankWindows(self.levels, math.ceil(min(reach, UNHELD)) + 2, root, price.crowd, far)
 
     def _room(self) -> float:
         """Values by which the released number may be too large, but for probability e^-40 or so."""
