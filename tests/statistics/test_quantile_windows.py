@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from reticent.data.order_statistics import RankWindows
+from reticent.data.query import Ranks
 from reticent.data.query_result import Counts
 from reticent.data.schema import Column, Integer, Person, Real, category
 from reticent.entropy import Replayed
@@ -95,7 +96,9 @@ def test_windows_hold_what_any_draw_needs(name: str, asked: str) -> None:
     for kind in ("add_remove", "substitute"):
         for rows, epsilon in ((1, "0.02"), (1, "1"), (4, "0.3"), (1, "20")):
             draws = draws_of(asked, COLUMNS[name], kind, rows, epsilon)
-            windows = draws.query.windows
+            (query,) = draws.queries
+            assert isinstance(query, Ranks)
+            windows = query.windows
             assert windows is not None
             assert is_wide_enough(draws, windows)
             narrow += not is_wide_enough(draws, replace(windows, ranks=windows.ranks // 16, root=windows.root / 16))
@@ -114,9 +117,6 @@ def test_a_ceiling_changes_the_law_by_next_to_nothing(level: str, shift: int) ->
     """Total variation is below e^-28; without room for D, or at a third of the height, it is not."""
     q, made = Fraction(level), Exponential(Linf(Fraction(1), Adjacency("add_remove")), Fraction(2))
     cells = np.unique(np.random.default_rng(7).integers(0, 1 << 30, 60))
-    found = runs(
-        candidates(draws_of("median(x)", COLUMNS["bounds"], "add_remove", 1, "1").cells, None, tied=False), NOTHING
-    )
     among = candidates(draws_of("median(x)", COLUMNS["bounds"], "add_remove", 1, "1").cells, None, tied=False)
     found = runs(among, Counts(cells, np.ones(len(cells), np.int64)))
     aim = q.numerator, q.denominator, shift

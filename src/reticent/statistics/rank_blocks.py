@@ -189,8 +189,12 @@ def ceiling(weights: NDArray[np.int64] | NDArray[np.object_], aim: Aim, mechanis
     """
     _, b, shift = aim
     reach = math.ceil(abs(Fraction(shift)) * b)
-    far = SURE + int(weights.sum()).bit_length()
-    return min(reach + int(far / mechanism.rate) + 1, SMALL)
+    return min(reach + _rare(weights, mechanism) + 1, SMALL)
+
+
+def _rare(weights: NDArray[np.int64] | NDArray[np.object_], mechanism: Exponential) -> int:
+    """Score above the least from which on all candidates together are drawn with probability e^-28 at most."""
+    return int((SURE + int(weights.sum()).bit_length()) / mechanism.rate)
 
 
 def _check_hidden(found: Runs, aim: Aim, most: int) -> None:
@@ -210,8 +214,7 @@ def _near(found: RankBlocks, aim: Aim, mechanism: Exponential) -> Runs:
     known = found.runs
     bounds, weights = known.scores(*aim), known.weights
     possible = np.asarray(weights > 0, dtype=bool)
-    far = SURE + int(sum(weights.tolist())).bit_length()
-    near = bounds - bounds[possible].min() <= int(far / mechanism.rate)
+    near = bounds - bounds[possible].min() <= _rare(weights, mechanism)
     chosen = np.flatnonzero(near & possible & _blocks(known))
     chosen = chosen[np.argsort(bounds[chosen], kind="stable")][:REFINED]
     return _refined(known, {run: found.within(*known.start[run : run + 2].tolist()) for run in chosen.tolist()})

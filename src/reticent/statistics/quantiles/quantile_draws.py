@@ -101,6 +101,8 @@ class QuantileDraws:
 
     @property
     def queries(self) -> tuple[Query, ...]:
+        if self.query.weight is None:
+            return (replace(self.query, windows=self.windows),)
         return (self.query, replace(self.query, power=2)) if self.pricing.plain.square else (self.query,)
 
     @property

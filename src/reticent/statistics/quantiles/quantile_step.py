@@ -402,8 +402,6 @@ def prepare(
             few = replace(draws, pricing=priced(FEW_SIZE_SHARE))
             draws = few if reply_rule.gives_a_reply(few, most) else draws
         reply_rule.refuse_if_hopeless(draws, name, most)
-    if weight is None:
-        draws = replace(draws, query=replace(draws.query, windows=draws.windows))
     labels = public_facts.labels(keys, inner)
     return QuantileStep(name, draws, labels, tuple(caveats), possible(asked, setting), bounds=bounds)
 
