@@ -313,11 +313,15 @@ def test_spark_reads_columns_that_folders_name_as_the_engine_for_files_does(clea
 
 @needs_spark
 @pytest.mark.wide
-def test_doubles_are_no_names_of_persons_and_no_keys(spark: Any) -> None:
+def test_doubles_and_texts_of_a_collation_are_no_names_of_persons(spark: Any) -> None:
     """Java writes 1e-5 as 1.0E-5, so texts of doubles would choose other rows than other engines do."""
     made = spark.sql("SELECT CAST(0.5 AS DOUBLE) AS who, CAST(1 AS DOUBLE) AS g")
     with pytest.raises(SpecError, match="column who holds double"):
         open_frame(made, Schema({"g": category([1, 2])}, Person("add_remove", "who")))
+    made = spark.sql("SELECT 'Ann' COLLATE UTF8_LCASE AS who, 'Ann' COLLATE UTF8_BINARY AS plain, 1 AS g")
+    with pytest.raises(SpecError, match=r"column who has a collation .* with COLLATE UTF8_BINARY, if they are not"):
+        open_frame(made, Schema({"g": category([1, 2])}, Person("add_remove", "who")))
+    open_frame(made, Schema({"g": category([1, 2]), "who": category(["Ann"])}, Person("add_remove", "plain")))
     with pytest.raises(SpecError, match="column g holds double"):
         open_frame(made, Schema({"g": category(["a"])}, Person("add_remove")))
     with pytest.raises(SpecError, match="no column 'h'"):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from reticent.data.columns import Reading, Storage, calendar_of, check_names, moments_storage, takes_text, unfit, wanted
+from reticent.data.engines.engine import refuse_collation
 from reticent.data.engines.postgres import Postgres, connect
 from reticent.data.schema import Schema
 from reticent.database_url import parted
@@ -254,10 +255,7 @@ def open_database(url: str, schema: Schema) -> DatabaseSource:
     types = dict(found.columns)
     storage = {name: _storage(types[name], schema, name) for name in wanted(schema)}
     if odd := [name for name in filter(schema.names_rows, storage) if name in found.nondeterministic]:
-        raise SpecError(
-            f"column {odd[0]} has a collation that takes different texts for equal, so two texts could be one person. "
-            f'Select it in a view as {_quoted(odd[0])} COLLATE "C", if they are not. Nothing was read.'
-        )
+        refuse_collation(odd[0], '"C"')
     return DatabaseSource(
         Postgres(address(url).conninfo), found, storage, named=frozenset(filter(schema.names_rows, storage))
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +31,7 @@ from reticent.data.columns import (
     wanted,
 )
 from reticent.data.engines.duckdb import LOCKED
+from reticent.data.engines.engine import refuse_collation
 from reticent.data.files import check_file
 from reticent.data.format import Format
 from reticent.data.schema import Schema
@@ -47,6 +48,7 @@ KINDS: Final = {"INT": "int64", "CHAR": "string", "CLOB": "string", "TEXT": "str
 )  # of types that a table of SQLite declares, by a part of their name
 FOLDED: Final = "CASE typeof({{0}}) WHEN 'text' THEN {} ELSE {{0}} END"
 ONE_TEXT: Final = {"NOCASE": FOLDED.format("lower({0})"), "RTRIM": FOLDED.format("rtrim({0}, ' ')")}  # by collation
+BYTEWISE: Final = "C"  # the collation of DuckDB that compares bytes
 TABLES: Final = {  # schema and name of every table and view
     "duckdb": "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = current_database()",
     "sqlite": "SELECT '', name FROM sqlite_master WHERE type IN ('table', 'view')",
@@ -164,7 +166,10 @@ def open_database_file(url: str, schema: Schema) -> DatabaseFile:
             storage: dict[str, Storage] = dict.fromkeys(wanted(schema), "text")
             named = {name: _one_text(connection, relation, name) for name in filter(schema.names_rows, storage)}
             return DatabaseFile(at, relation, storage, schema.format, named)
-        return DatabaseFile(at, relation, storage_of([_shape(connection, relation)], schema, at.table), schema.format)
+        shape = _shape(connection, relation)
+        storage = storage_of([shape], schema, at.table)
+        refuse_folded(connection.sql(f"SELECT * FROM {relation}"), shape, filter(schema.names_rows, storage))  # noqa: S608
+        return DatabaseFile(at, relation, storage, schema.format)
 
 
 def fields_of_file(url: str) -> list[tuple[str, str]]:
@@ -339,11 +344,32 @@ def _one_text(connection: sqlite3.Connection, relation: str, name: str) -> str:
     except sqlite3.OperationalError as cause:
         if "collation" not in str(cause):
             raise
-        raise SpecError(
-            f"column {name} compares texts by a collation of another program, so two texts could be one person. Select "
-            f"it in a view as {column} COLLATE BINARY, if they are not. Nothing was read."
-        ) from None
+        refuse_collation(name, "BINARY")
     return ONE_TEXT[found[0]] if found else "{0}"
+
+
+def refuse_folded(relation: Any, shape: pa.Schema, names: Iterable[str]) -> None:
+    """Refuse text columns of DuckDB whose collation is not that of bytes. Their plans are compared, and none is run.
+
+    Parameters
+    ----------
+    relation : DuckDBPyRelation
+    shape : pa.Schema
+        Types of its columns.
+    names : iterable of str
+        The columns by which rows belong to persons.
+
+    Raises
+    ------
+    SpecError
+        A comparison with a text has another plan than one of bytes.
+    """
+    for name in names:
+        if str(shape.field(name).type) == "string":
+            column = relation.project(f"{_quoted(name)} AS c")  # a long name would be cut in a plan
+            plain, bytewise = (column.project(f"{text} = 'a'").explain() for text in ("c", f"(c COLLATE {BYTEWISE})"))
+            if plain != bytewise:
+                refuse_collation(name, BYTEWISE)
 
 
 def _kind(declared: str) -> str:

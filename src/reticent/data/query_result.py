@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from reticent.data.candidates import cells_on
 from reticent.data.columns import Storage, values_of
-from reticent.data.engines.engine import Dialect, EngineSession, LongResults, WorksInParts
+from reticent.data.engines.engine import Dialect, EngineSession, LongResults, WorksInParts, integer
 from reticent.data.format import BINNED
 from reticent.data.order_statistics import (
     STRIDE,
@@ -445,7 +444,7 @@ def _read_listed(rows: Sequence[tuple[Any, ...]], query: Tally, groups: int) -> 
     vectors = [[0] * query.bins for _ in range(groups)]
     bins = {key_text(key): place for place, key in enumerate(query.among)}
     for *place, key, count in rows:
-        vectors[place[0] if place else 0][bins[key]] += _integer(count)
+        vectors[place[0] if place else 0][bins[key]] += integer(count)
     return tuple(map(tuple, vectors))
 
 
@@ -459,12 +458,8 @@ def _read_vectors(
     nothing = (0,) * size
     vectors = [nothing] * groups
     for row in rows:
-        vectors[row[0] if grouped else 0] = tuple(map(_integer, row[first : first + size]))
+        vectors[row[0] if grouped else 0] = tuple(map(integer, row[first : first + size]))
     return tuple(vectors)
-
-
-def _integer(cell: int | Decimal | None) -> int:
-    return 0 if cell is None else int(cell)
 
 
 def _read_bins(found: pa.Table, query: Tally, groups: int) -> tuple[tuple[int, ...], ...]:
@@ -495,7 +490,7 @@ def _read_weights(found: pa.Table, query: WeightedTally, groups: int) -> tuple[t
     vectors = [[0] * (PARTS * query.bins) for _ in range(groups)]
     for part in range(PARTS):
         for place, at, own in zip(places, where, found.column(f"n{part}_0").to_pylist(), strict=True):
-            vectors[place][PARTS * at + part] += _integer(own)
+            vectors[place][PARTS * at + part] += integer(own)
     return tuple(map(tuple, vectors))
 
 
@@ -566,13 +561,13 @@ class EngineColumn:
     place: int | None
 
     def size(self) -> int:
-        return _integer(self.engine.rows(self.text("size"))[0][0])
+        return integer(self.engine.rows(self.text("size"))[0][0])
 
     def sample(self, share: float) -> NDArray[np.float64]:
         return values_of(self.engine.arrow(self.text("sample", share)).column("x")).astype(np.float64)
 
     def below(self, end: float) -> int:
-        return _integer(self.engine.rows(self.text("below", end))[0][0])
+        return integer(self.engine.rows(self.text("below", end))[0][0])
 
     def inside(self, bracket: Bracket) -> RunLength:
         steps, counts = _steps_of(self.engine.arrow(self.text("inside", *bracket)))
@@ -580,7 +575,7 @@ class EngineColumn:
         return RunLength(steps[order], counts[order])
 
     def between(self, low: int, high: int) -> tuple[int, int, int]:
-        total, up_to, below = (_integer(cell) for cell in self.engine.rows(self.text("between", low, high))[0])
+        total, up_to, below = (integer(cell) for cell in self.engine.rows(self.text("between", low, high))[0])
         return total, up_to, below
 
     def text(self, asked: Scan, *numbers: float | int) -> str:

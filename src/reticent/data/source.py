@@ -540,7 +540,7 @@ def open_stream(source: Any, schema: Schema, read_columns: Callable[[Sequence[st
     Raises
     ------
     SpecError
-        A stream that can be read only once.
+        A stream that can be read only once, or persons whose collation can take different texts for equal.
     """
     import pyarrow as pa
 
@@ -548,6 +548,10 @@ def open_stream(source: Any, schema: Schema, read_columns: Callable[[Sequence[st
         raise SpecError("A record batch reader can be read only once. Give a table: reader.read_all().")
     fields = _stream_schema(source)
     storage = storage_of([fields], schema, "the table")
+    if hasattr(source, "project"):
+        from reticent.data.database_files import refuse_folded
+
+        refuse_folded(source, fields, filter(schema.names_rows, storage))
 
     def read(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         if not names:

@@ -3,7 +3,8 @@
     DataFrame --by place, not by name--> k0, k1, ... --total casts--> text, int64, double, bool
 
 Opening asks for names and types alone. Names are told apart letter by letter, though Spark takes capitals for small
-letters. A text that is not UTF-8 is a missing cell; whatever collation a column has, its texts are compared by bytes.
+letters. A text that is not UTF-8 is a missing cell. Texts are compared by bytes: a column that names persons has no
+collation that can take different texts for equal, and of other columns the collation is left out.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from reticent.data.columns import Reading, Storage, storage_of, unfit, wanted
-from reticent.data.engines.engine import join_keys
+from reticent.data.engines.engine import join_keys, refuse_collation
 from reticent.data.engines.spark import Spark
 from reticent.data.files import fixed_part, folder_columns, parquet_files, parquet_schema
 from reticent.data.format import spark_name
@@ -118,6 +119,8 @@ def open_frame(frame: Any, schema: Schema) -> SparkTable:
                 f"column {name} holds {types[name]}, of which Spark writes other texts than other engines do. Cast it "
                 "to BIGINT or STRING in a view. Nothing was read."
             )
+        if " collate " in types[name] and schema.names_rows(name):  # a text of bytes has none in its type
+            refuse_collation(name, "UTF8_BINARY")
     return SparkTable(frame, names, types, storage)
 
 

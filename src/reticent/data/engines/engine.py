@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeAlias, runtime_checkable
 
 from reticent.data.format import (
     LEAST_MEMORY,
@@ -40,9 +40,36 @@ from reticent.data.schema import Schema, needed
 from reticent.errors import SpecError
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     import pyarrow as pa
 
     from reticent.data.columns import Storage
+
+
+def refuse_collation(column: str, binary: str) -> NoReturn:
+    """Refuse a column that names persons, of which the source may take different texts for equal.
+
+    Parameters
+    ----------
+    column : str
+    binary : str
+        The collation of the source that compares bytes.
+
+    Raises
+    ------
+    SpecError
+        Always: two texts could be one person, whose cap would be that of two.
+    """
+    raise SpecError(
+        f"column {column} has a collation that can take different texts for equal, so two texts could be one person. "
+        f"Select it in a view with COLLATE {binary}, if they are not. Nothing was read."
+    )
+
+
+def integer(cell: int | Decimal | None) -> int:
+    """An exact integer of a result; 0 for a sum of no rows."""
+    return 0 if cell is None else int(cell)
 
 
 class Dialect(Protocol):

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from fractions import Fraction
 from itertools import count, pairwise
 from typing import Any, Final, Protocol, TypeAlias
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from reticent.data.candidates import MOST, REACH, Cells
 from reticent.data.columns import values_of
 from reticent.data.engines.casts import clamp, double
-from reticent.data.engines.engine import Dialect, EngineSession
+from reticent.data.engines.engine import Dialect, EngineSession, integer
 from reticent.data.order_statistics import (
     Bracket,
     Brackets,
@@ -106,12 +105,12 @@ def windowed(
         where the windows hold most values: to read all is less work then.
     """
     groups = 1 if keys is None else len(keys.among)
-    held = {place: _whole(n) for place, n in engine.rows(dialect.write(group_sizes(table)))}
+    held = {place: integer(n) for place, n in engine.rows(dialect.write(group_sizes(table)))}
     held = {place: held.get(place, 0) for place in range(groups)}
     asked = _WindowTable(engine, dialect, cells, table, windows, windows.levels, cells.lowest, held, column)
     if sum(last - first + 1 for _, first, last in asked.near) > NARROW * sum(held.values()):
         return None
-    more = {place: _whole(n) for place, n in engine.rows(dialect.write(crowds(table, cells, windows.crowd)))}
+    more = {place: integer(n) for place, n in engine.rows(dialect.write(crowds(table, cells, windows.crowd)))}
     read = _of_column if keys is None else _of_groups
     found, unsigned = read(asked), list[Held | None]([None]) * groups
     if windows.far is not None:
@@ -195,10 +194,6 @@ def _with_others(lowest: int, size: int, windows: Sequence[tuple[int, Integers]]
     values, numbers = np.concatenate([nothing, *held]), np.concatenate([nothing, *counts])
     ((values, numbers),) = by_group(np.zeros(len(values), np.int64), values, numbers, 1)
     return values, numbers, tuple(hidden)
-
-
-def _whole(cell: int | Decimal | None) -> int:
-    return 0 if cell is None else int(cell)
 
 
 # --- statements -------------------------------------------------------------------------------------------------------
