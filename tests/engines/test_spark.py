@@ -318,10 +318,10 @@ def test_doubles_and_texts_of_a_collation_are_no_names_of_persons(spark: Any) ->
     made = spark.sql("SELECT CAST(0.5 AS DOUBLE) AS who, CAST(1 AS DOUBLE) AS g")
     with pytest.raises(SpecError, match="column who holds double"):
         open_frame(made, Schema({"g": category([1, 2])}, Person("add_remove", "who")))
-    made = spark.sql("SELECT 'Ann' COLLATE UTF8_LCASE AS who, 'Ann' COLLATE UTF8_BINARY AS plain, 1 AS g")
+    told = spark.sql("SELECT 'Ann' COLLATE UTF8_LCASE AS who, 'Ann' COLLATE UTF8_BINARY AS plain, 1 AS g")
     with pytest.raises(SpecError, match=r"column who has a collation .* with COLLATE UTF8_BINARY, if they are not"):
-        open_frame(made, Schema({"g": category([1, 2])}, Person("add_remove", "who")))
-    open_frame(made, Schema({"g": category([1, 2]), "who": category(["Ann"])}, Person("add_remove", "plain")))
+        open_frame(told, Schema({"g": category([1, 2])}, Person("add_remove", "who")))
+    open_frame(told, Schema({"g": category([1, 2]), "who": category(["Ann"])}, Person("add_remove", "plain")))
     with pytest.raises(SpecError, match="column g holds double"):
         open_frame(made, Schema({"g": category(["a"])}, Person("add_remove")))
     with pytest.raises(SpecError, match="no column 'h'"):
@@ -336,7 +336,7 @@ SETTINGS = {
     "spark.sql.caseSensitive": "true",
     "spark.sql.session.timeZone": "Pacific/Apia",
     "spark.sql.timestampType": "TIMESTAMP_NTZ",
-    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.adaptive.enabled": "true",
     "spark.sql.codegen.wholeStage": "false",
 }
 
@@ -550,8 +550,9 @@ def test_a_master_with_two_workers_gives_what_the_reference_gives() -> None:
 
 
 @needs_spark
-@pytest.mark.wide
+@pytest.mark.audit
 def test_a_connect_server_gives_what_the_reference_gives(server: str) -> None:
+    """The demonstration is published from a Connect server too, in the second tier."""
     assert client(SPARK_REMOTE=server).strip() == wanted()
 
 

@@ -47,9 +47,9 @@ def started(master: str = "local[2]") -> Any:
         "spark.driver.host": HERE,
         "spark.driver.bindAddress": HERE,
         "spark.executor.memory": "512m",
+        "spark.sql.adaptive.enabled": "false",  # plans anew at each step, which takes longer than little data
+        **dict.fromkeys(("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"), SHORT_LIVED),
     }
-    if not master.startswith("local"):  # a program of few statements, unlike this session of all tests
-        settings |= dict.fromkeys(("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"), SHORT_LIVED)
     return SparkSession.builder.master(master).config(map=settings).getOrCreate()
 
 
