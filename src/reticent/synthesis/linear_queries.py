@@ -151,7 +151,8 @@ def longest(table: Integers, power: Literal[1, 2]) -> int:
     """The greatest sum of |entry|^power over a row of the table."""
     if int(np.abs(table).max()) ** power * table.shape[1] >= 1 << 63:
         raise PublicParameterError("the table is too large for the lengths of its rows to be exact")
-    return int((np.abs(table) ** power).sum(axis=1).max())
+    sizes = np.abs(table)
+    return int((sizes if power == 1 else sizes * sizes).sum(axis=1).max())
 
 
 def widest(table: Integers, power: Literal[1, 2], *, origin: bool) -> int:
