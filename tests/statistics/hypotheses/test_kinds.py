@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from reticent.statistics.prepare import prepare
 from reticent.statistics.statistic import ask
 from reticent.study.allocation import settle
 from reticent.study.formulas import understand
+from reticent.study.plan import Plan
 
 COLUMNS: dict[str, Column] = {
     "income": real(0, 100),
@@ -273,10 +275,16 @@ def test_a_plan_says_which_effect_is_seen_and_draws_the_power_curve() -> None:
     assert dear.power[0] >= curve.power[1]
 
 
+@cache
+def planned() -> Plan:
+    """One plan for several tests: its powers are simulated."""
+    return a_study().plan(["count", *ASKED], epsilon="4", people=2_000)
+
+
 @pytest.mark.wide
 @pytest.mark.parametrize("text", ASKED)
 def test_a_power_curve_without_effects_goes_from_the_level_to_nearly_one(text: str) -> None:
-    curve = a_study().plan(ASKED, epsilon="3", people=2_000).power(text)
+    curve = planned().power(text)
     assert curve.effects[0] == 0.0
     assert curve.power[0] < 0.08
     assert curve.power[-1] > 0.9
@@ -284,7 +292,7 @@ def test_a_power_curve_without_effects_goes_from_the_level_to_nearly_one(text: s
 
 @pytest.mark.wide
 def test_power_that_cannot_be_told_is_refused() -> None:
-    plan = a_study().plan(["count", *ASKED], epsilon="1", people=4_000)
+    plan = planned()
     with pytest.raises(QuestionError, match="no test 'count'"):
         plan.power("count")
     with pytest.raises(PublicParameterError, match="level"):
@@ -305,7 +313,7 @@ def test_power_that_cannot_be_told_is_refused() -> None:
 # --- audits -----------------------------------------------------------------------------------------------------------
 
 
-def findings(texts: list[str], adjacency: Kind, cap: int, triples: int = 16) -> set[str]:
+def findings(texts: list[str], adjacency: Kind, cap: int, triples: int = 8) -> set[str]:
     schema = setting(adjacency, cap).schema
     units = 10_000 if adjacency == "substitute" else None
     prepared = settle(understand(texts, schema), Cost.read("10", None, None), schema, units, "approximate")
