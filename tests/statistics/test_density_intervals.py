@@ -113,7 +113,7 @@ def test_intervals_hold_the_law(method: Method, kind: Kind, n: int) -> None:
 
 
 @pytest.mark.few(1)
-@pytest.mark.loop(4)
+@pytest.mark.loop(3)
 @pytest.mark.parametrize("method", ["histogram", "adaptive", "tree", "auto"])
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_the_noise_part_holds_the_table_and_a_tenth_of_it_does_not(method: Method, kind: Kind) -> None:

@@ -59,6 +59,7 @@ def test_the_interval_of_a_share_covers(adjacency: Kind, rows_each: int, odd: in
 
 
 @pytest.mark.wide
+@pytest.mark.loop(3)
 @pytest.mark.parametrize("odd", [500, 2500])
 @pytest.mark.parametrize("of_rows", [Fraction(2), Fraction(200)])
 @pytest.mark.parametrize("rows_each", [1, 4])

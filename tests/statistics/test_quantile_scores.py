@@ -131,12 +131,12 @@ def law(table: Table, level: Fraction, epsilon: Fraction) -> dict[int, float]:
 
 
 def distance(table: Table, drawn_at: Fraction, claimed: Fraction) -> float:
-    """Chi-square of 20,000 draws against the law; six degrees of freedom."""
+    """Chi-square of 8,000 draws against the law; six degrees of freedom."""
     level = Fraction(1, 4)
     bound = Linf(Fraction(sensitivity(level, "add_remove")), Adjacency("add_remove"))
     mechanism, stream, made = Exponential(bound, drawn_at), Replayed("quantile law"), found(table)
-    counts = Counter(draw(made, level, 0, mechanism, stream) for _ in range(20_000))
-    return sum((counts[cell] - 20_000 * p) ** 2 / (20_000 * p) for cell, p in law(table, level, claimed).items())
+    counts = Counter(draw(made, level, 0, mechanism, stream) for _ in range(8_000))
+    return sum((counts[cell] - 8_000 * p) ** 2 / (8_000 * p) for cell, p in law(table, level, claimed).items())
 
 
 @pytest.mark.wide

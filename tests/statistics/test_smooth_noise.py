@@ -75,7 +75,14 @@ def neighbours(noise: SmoothNoise, bound: int) -> list[tuple[tuple[int, int], tu
     return found
 
 
-@pytest.mark.loop(8)
+@cache
+def honest() -> float:
+    """The worst ratio of what is claimed to be 1."""
+    noise = made()
+    return max(worst_ratio(noise, *pair) for pair in neighbours(noise, 60 * UNIT))
+
+
+@pytest.mark.loop(5)
 @pytest.mark.wide
 @pytest.mark.parametrize("tail", [1, 2, 3, 5])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), ONE, Fraction(4)])
@@ -136,7 +143,7 @@ def test_a_spread_that_forgets_a_condition_exceeds_the_claim(
     condition: Callable[[Fraction, Fraction, int], Fraction], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     noise = made()
-    assert max(worst_ratio(noise, *pair) for pair in neighbours(noise, 60 * UNIT)) <= 1.0
+    assert honest() <= 1.0
     monkeypatch.setattr(smooth_noise, "_spread", condition)
     assert max(worst_ratio(noise, *pair) for pair in neighbours(noise, 60 * UNIT)) > 1.005
 
@@ -203,9 +210,10 @@ def test_the_bound_is_smooth_and_never_below_what_a_neighbour_moves(
     mean = asked(rank, near, window=window)
     grown = exp_down(mean.noise.rate)  # of e^b
     assert [mean.total(column(t)) for t in tables(HOSTILE, 3)] == [statistic(mean, t) for t in tables(HOSTILE, 3)]
+    bound, total = cache(lambda table: mean.bound(column(table))), cache(lambda table: statistic(mean, table))
     for here, there in near_pairs(near.kind, HOSTILE):
-        bounds = [mean.bound(column(table)) for table in (here, there)]
-        assert abs(statistic(mean, here) - statistic(mean, there)) * UNIT <= min(bounds)
+        bounds = [bound(table) for table in (here, there)]
+        assert abs(total(here) - total(there)) * UNIT <= min(bounds)
         assert max(bounds) <= min(bounds) * grown
 
 
@@ -217,10 +225,11 @@ def test_a_person_of_two_rows_moves_no_further_either() -> None:
     for here, there in one:
         steps.setdefault(here, set()).add(there)
         steps.setdefault(there, set()).add(here)
+    bound, total = cache(lambda table: mean.bound(column(table))), cache(lambda table: statistic(mean, table))
     for here, near in steps.items():
         for there in near | {far for step in near for far in steps[step]}:
-            bounds = [mean.bound(column(table)) for table in (here, there)]
-            assert abs(statistic(mean, here) - statistic(mean, there)) * UNIT <= min(bounds)
+            bounds = [bound(table) for table in (here, there)]
+            assert abs(total(here) - total(there)) * UNIT <= min(bounds)
             assert max(bounds) <= min(bounds) * exp_down(mean.noise.rate)
 
 

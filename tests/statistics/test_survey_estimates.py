@@ -106,6 +106,7 @@ def test_the_level_asked_for_is_the_level_covered() -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(4)
 @pytest.mark.parametrize("method", CHOICES)
 def test_shares_of_a_choice_are_unbiased_with_the_variance_stated(method: str) -> None:
     """120 runs of 4000 answers: chi-square of the sum of squared errors, at 1e-6; epsilon 1.6 and 0.6 are refused.
@@ -137,24 +138,25 @@ def test_shares_of_a_choice_are_unbiased_with_the_variance_stated(method: str) -
 @pytest.mark.wide
 @pytest.mark.parametrize("method", ["kary", "subset", "hashing"])
 def test_intervals_of_several_answers_hold_together(method: str) -> None:
-    """600 runs of 1000 answers: at least 95 %, judged at 1e-6; half as wide ones are refused."""
+    """300 runs of 1000 answers: at least 95 %, judged at 1e-6; half as wide ones are refused."""
     design = survey.choice("x", list("abcdefgh"), epsilon=1, method=method)  # type: ignore[arg-type]  # the list above
     share = np.array([0.4, 0.3, 0.1, 0.1, 0.05, 0.05, 0, 0])
     generator = np.random.default_rng(1)
     stream = Replayed(f"together {method}")
     all_in = half_in = 0
-    for _ in range(600):
+    for _ in range(300):
         truths = generator.choice(8, 1000, p=share)
         result = design.estimate(device.many(design, truths, stream))
         ends = np.array([one.together for one in result])
         middle, half = ends.mean(axis=1), (ends[:, 1] - ends[:, 0]) / 2
         all_in += bool((np.abs(share - middle) <= half).all())
         half_in += bool((np.abs(share - middle) <= half / 2).all())
-    assert scipy.stats.binom.cdf(all_in, 600, 0.95) > LEVEL
-    assert scipy.stats.binom.cdf(half_in, 600, 0.95) < LEVEL
+    assert scipy.stats.binom.cdf(all_in, 300, 0.95) > LEVEL
+    assert scipy.stats.binom.cdf(half_in, 300, 0.95) < LEVEL
 
 
 @pytest.mark.wide
+@pytest.mark.loop(2)
 @pytest.mark.parametrize(("method", "epsilon"), [("duchi", "1"), ("piecewise", "1"), ("piecewise", "3")])
 def test_the_interval_of_a_mean_covers(method: str, epsilon: str) -> None:
     """1500 runs of 200 answers from a skew law: 93 to 97 %, judged at 1e-6; narrower and wider ones are refused."""
@@ -172,7 +174,7 @@ def test_the_interval_of_a_mean_covers(method: str, epsilon: str) -> None:
 
 
 @pytest.mark.wide
-@pytest.mark.loop(4)
+@pytest.mark.loop(3)
 @pytest.mark.parametrize("n", [200, 1000])
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "2", "3"])
 def test_the_interval_of_two_points_covers_at_every_mean(epsilon: str, n: int) -> None:
@@ -224,23 +226,23 @@ def test_the_noise_part_of_an_interval_is_that_of_the_coins() -> None:
 @pytest.mark.wide
 @pytest.mark.parametrize("method", ["hashing", "hadamard"])
 def test_heavy_hitters_are_found_and_false_ones_are_rare(method: str) -> None:
-    """150 runs over 2000 answers: some false one is named in at most 5 % (judged at 1e-6), the heavy one in 95 %."""
+    """100 runs over 2000 answers: some false one is named in at most 5 % (judged at 1e-6), the heavy one in 95 %."""
     design = survey.choice("x", [f"site {n}" for n in range(2000)], epsilon=2, method=method)  # type: ignore[arg-type]  # the list above
     stream = Replayed(f"heavy {method}")
     sure = survey.heavy(design, device.many(design, np.arange(5000) % 1999, stream)).sure
     count = math.ceil(5000 * sure)
     held = np.concatenate([np.full(count, 1999), np.arange(5000 - count) % 500])
     false = missed = careless = 0
-    for _ in range(150):
+    for _ in range(100):
         sent = device.many(design, held, stream)
         found = {one.label for one in survey.heavy(design, sent, false=0.05).found}
         missed += "site 1999" not in found
         false += any(500 <= int(label[5:]) < 1999 for label in found)
         loose = {one.label for one in survey.heavy(design, sent, false=0.5).found}
         careless += any(500 <= int(label[5:]) < 1999 for label in loose)
-    assert scipy.stats.binom.sf(false - 1, 150, 0.05) > LEVEL
-    assert scipy.stats.binom.sf(missed - 1, 150, 0.05) > LEVEL
-    assert scipy.stats.binom.sf(careless - 1, 150, 0.05) < 1e-3  # a threshold for one half is told from one for 5 %
+    assert scipy.stats.binom.sf(false - 1, 100, 0.05) > LEVEL
+    assert scipy.stats.binom.sf(missed - 1, 100, 0.05) > LEVEL
+    assert scipy.stats.binom.sf(careless - 1, 100, 0.05) < 1e-3  # a threshold for one half is told from one for 5 %
     assert "hardly missed" in str(survey.heavy(design, device.many(design, held, stream)))
 
 

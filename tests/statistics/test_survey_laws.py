@@ -195,7 +195,7 @@ def test_many_at_once_have_the_law_of_one(name: str) -> None:
 def test_one_at_a_time_has_the_law_too(name: str) -> None:
     made, stream = MADE[name](ONE), Replayed(f"one {name}")
     truth = truths(made)[0]
-    assert p_value(Counter(made.sample(truth, stream) for _ in range(6000)), made, truth) > LEVEL
+    assert p_value(Counter(made.sample(truth, stream) for _ in range(4000)), made, truth) > LEVEL
 
 
 @pytest.mark.few(2)

@@ -83,7 +83,7 @@ def missed(found: NDArray[np.float64], shrunk: float = 1.0) -> tuple[int, int]:
         (100, 300, spread_out, "root"),
         (300, 200, two_values, "root"),
         (1_000, 150, spread_out, "root"),
-        (300, 200, spread_out, "auto"),
+        (300, 120, spread_out, "auto"),
     ],
 )
 def test_bands_cover_the_records_and_the_law_and_half_as_wide_they_do_not(

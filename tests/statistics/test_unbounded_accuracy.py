@@ -96,6 +96,7 @@ CASES: list[tuple[str, str, Kind, int, str]] = [
 
 
 @pytest.mark.wide
+@pytest.mark.loop(5)
 @pytest.mark.parametrize(("name", "law", "kind", "n", "epsilon"), CASES)
 def test_intervals_cover(name: str, law: str, kind: Kind, n: int, epsilon: str) -> None:
     made, generator = plan(name, CELLS, kind, n, epsilon), np.random.default_rng(5)

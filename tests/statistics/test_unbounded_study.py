@@ -147,19 +147,22 @@ def test_the_distance_of_quartiles_is_covered_where_one_of_them_is_among_sparse_
         130,
     )
 
-    def covered() -> int:
-        found = 0
-        for run in range(runs):
-            rows = {"x": np.random.default_rng(run).lognormal(0.0, 2.0, 2_000)}
-            estimate = released(prepared, schema, rows, f"sparse {run}")[0].estimate
-            found += estimate.low <= true <= estimate.high
-        return found
+    mutants: list[Estimate] = []
 
-    honest = covered()
-    assert not too_low(honest, runs)
-    assert not too_high(honest, runs)
-    monkeypatch.setattr(module, "distance", evenly)  # an interval as if values were as dense at both
-    assert too_low(covered(), runs)
+    def noted(value: float, sides: tuple[Side, Side], errors: RankErrors) -> Estimate:
+        mutants.append(evenly(value, sides, errors))  # an interval as if values were as dense at both
+        return distance(value, sides, errors)
+
+    monkeypatch.setattr(module, "distance", noted)
+    covered = 0
+    for run in range(runs):
+        rows = {"x": np.random.default_rng(run).lognormal(0.0, 2.0, 2_000)}
+        estimate = released(prepared, schema, rows, f"sparse {run}")[0].estimate
+        covered += estimate.low <= true <= estimate.high
+    assert not too_low(covered, runs)
+    assert not too_high(covered, runs)
+    assert len(mutants) > 0.9 * runs
+    assert too_low(sum(one.low <= true <= one.high for one in mutants), len(mutants))
 
 
 def truth_of(case: Case) -> float:

@@ -17,7 +17,7 @@ from tests.support.unbounded_reference import Draw
 
 Array = NDArray[np.float64]
 Above = Callable[[Array], Array]
-POINTS = 8_000
+POINTS = 2_000
 
 
 @dataclass(frozen=True)
