@@ -25,7 +25,7 @@ from tests.support.fuzz_runs import MIX, PARTS, apart, batch
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
-    ("part", "number"), [("study", 120), ("certificate", 70), ("cli", 25), ("data", 8), ("process", 1)]
+    ("part", "number"), [("study", 50), ("certificate", 40), ("cli", 25), ("data", 6), ("process", 1)]
 )
 def test_fuzzed_inputs_end_in_words_and_tell_nothing(part: str, number: int, tmp_path: Path) -> None:
     assert [str(finding) for finding in batch(part, "change", 0, number, tmp_path).findings] == []
@@ -154,7 +154,8 @@ def test_an_exception_of_no_type_of_ours_is_found(
             raise IndexError("list index out of range") from None
 
     monkeypatch.setattr(where, name, brittle)
-    assert "traceback" in kinds(part, 150, tmp_path)
+    runs = (batch(part, "mutant", first, 20, tmp_path) for first in range(0, 160, 20))
+    assert any("traceback" in {finding.kind for finding in run.findings} for run in runs)
 
 
 @pytest.mark.wide

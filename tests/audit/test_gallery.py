@@ -24,7 +24,7 @@ from reticent.conformance.lower_bounds import LowerBounds
 from reticent.errors import PublicParameterError, ReticentError
 from tests.assurance.broken.exhibit import QUICK, AnyExhibit, Effort, Exact, Sampled
 from tests.assurance.gallery import Attacked, Tour, gallery, run_gallery
-from tests.conventions.tree import Module, broken, imported, parsed, within
+from tests.conventions.tree import Module, broken, imported, parsed, statements, within
 
 PAGE = Path(__file__).parents[2] / "docs" / "theory" / "gallery.md"
 ALL = gallery()
@@ -170,7 +170,7 @@ def of_tests(module: Module) -> list[str]:
 def of_the_lab(module: Module) -> list[str]:
     """Imports of the lab, of any part of it, and of the gallery."""
     found = [f"{line}: {name}" for line, name in imported(module) if within(name, ("reticent.lab", "tests"))]
-    for node in ast.walk(module.tree):
+    for node in statements(module.tree):
         if isinstance(node, ast.ImportFrom) and node.level and (node.module or "").startswith("lab"):
             found.append(f"{node.lineno}: relative import of the lab")
     return found

@@ -71,7 +71,7 @@ def test_no_neighbour_moves_the_curvature_by_more_than_declared(norm: Norm, widt
         bound = moved(Logistic(2), reach, width, norm, Adjacency(kind, times))
         moves = times * (2 if kind == "substitute" else 1)
         for at in (np.array([[far] * width]) for far in (0.0, 0.7, 3.0)):
-            for _ in range(300):
+            for _ in range(120):
                 chosen = rows[rng.integers(0, len(rows), 2 * times)]
                 before = triangle(chosen[:times], at)
                 after = triangle(chosen[times:], at) if kind == "substitute" else [0] * len(before)

@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,7 @@ Record = tuple[int, int] | None  # None says nothing
 Records = tuple[Record, ...]
 
 
+@cache
 def columns_of(records: Records) -> list[Runs]:
     found = []
     for place in (0, 1):
@@ -339,7 +341,7 @@ def worst(plan: Any, kind: Kind) -> float:
         loss_of(plan, a, b, f"{number} {run}")
         for number, (here, there) in enumerate(tables_near(kind))
         for a, b in ((here, there), (there, here))
-        for run in range(6)
+        for run in range(3)
     )
 
 

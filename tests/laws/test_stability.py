@@ -101,16 +101,21 @@ def queries(keys: Keys | None) -> list[Query]:
 
 
 @cache
+def tables(column: str | None, cap: int, stands_in: bool, others: int) -> list[Reference]:
+    """A table without me, then one with each of my possible records."""
+    shape = schema("add_remove", cap, stands_in=stands_in, column=column)
+    mine = [None, *records(1 if column is None else min(3, cap + 1))]
+    return [Reference(shape, people(others, rows), ("g", "x"), SECRET) for rows in mine]
+
+
+@cache
 def vectors(column: str | None, cap: int, stands_in: bool, query: Query, others: int) -> NDArray[np.int64]:
     """The answers without me, then with each of my possible records: records x keys x integers.
 
     A tally has one stability for all bins and keys together, so its bins count as further keys.
     """
-    shape = schema("add_remove", cap, stands_in=stands_in, column=column)
-    mine = [None, *records(1 if column is None else min(3, cap + 1))]
-    tables = [Reference(shape, people(others, rows), ("g", "x"), SECRET) for rows in mine]
-    found = np.array([table.answer(query) for table in tables], dtype=np.int64)
-    return found.reshape(len(mine), -1, 1) if isinstance(query, Tally) else found
+    found = np.array([table.answer(query) for table in tables(column, cap, stands_in, others)], dtype=np.int64)
+    return found.reshape(len(found), -1, 1) if isinstance(query, Tally) else found
 
 
 def furthest(person: Person, query: Query, others: int, *, stands_in: bool) -> list[int]:
@@ -177,14 +182,18 @@ FILTERED = [
 
 
 @cache
-def chosen_vectors(shown: str, column: str | None, cap: int, query: Query) -> NDArray[np.int64]:
-    """The answers on the rows that a condition leaves, without me and with each of my possible records."""
-    plain = schema("add_remove", cap, stands_in=False, column=column)
-    shape = filtered(plain, expression_text.read(shown))
+def chosen(shown: str, column: str | None, cap: int) -> list[Reference]:
+    """Tables of the rows that a condition leaves, without me and with each of my possible records."""
+    shape = filtered(schema("add_remove", cap, stands_in=False, column=column), expression_text.read(shown))
     mine = [None, *records(1 if column is None else min(2, cap + 1))]
-    tables = [Reference(shape, people(2, rows), ("g", "x"), SECRET) for rows in mine]
-    found = np.array([table.answer(query) for table in tables], dtype=np.int64)
-    return found.reshape(len(mine), -1, 1) if isinstance(query, Tally) else found
+    return [Reference(shape, people(2, rows), ("g", "x"), SECRET) for rows in mine]
+
+
+@cache
+def chosen_vectors(shown: str, column: str | None, cap: int, query: Query) -> NDArray[np.int64]:
+    """The answers of these tables."""
+    found = np.array([table.answer(query) for table in chosen(shown, column, cap)], dtype=np.int64)
+    return found.reshape(len(found), -1, 1) if isinstance(query, Tally) else found
 
 
 def moved_by(condition: str, person: Person, query: Query) -> list[int]:
@@ -200,9 +209,9 @@ def moved_by(condition: str, person: Person, query: Query) -> list[int]:
 def test_no_neighbour_moves_an_integer_of_chosen_rows_further_than_its_stability(
     person: Person, touch: int | None
 ) -> None:
-    chosen = replace(person, filtered=True)
+    of_chosen = replace(person, filtered=True)
     for query in asked(touch):
-        claimed = stability(query, chosen, stands_in=False)
+        claimed = stability(query, of_chosen, stands_in=False)
         for condition in CONDITIONS:
             moved = moved_by(condition, person, query)
             assert all(m <= c for m, c in zip(moved, claimed, strict=True)), (query, condition, moved, claimed)

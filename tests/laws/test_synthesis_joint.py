@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from typing import Final
 
@@ -66,8 +67,8 @@ def moves(plan: JointDensity, kind: Kind, most: int) -> tuple[int, int]:
     others = [values[0], values[2], values[3], values[4]] * 6
     persons = [list(rows) for count in range(1, most + 1) for rows in product(values, repeat=count)]
     worst = declared = 0
-    for here, there in product(persons, [[]] if kind == "add_remove" else persons):
-        mine = asked(plan, [*others, *here])
+    known = [asked(plan, [*others, *here]) for here in persons]
+    for mine, there in product(known, [[]] if kind == "add_remove" else persons):
         for call, other in zip(mine, asked(plan, [*others, *there], mine), strict=True):
             assert call.mechanism == other.mechanism
             if isinstance(call.mechanism, Geometric):
@@ -132,6 +133,11 @@ def found(rows: NDArray[np.float64], epsilon: str = "2", columns: Sequence[tuple
     return outcome.value
 
 
+@cache
+def usual() -> Density:
+    return found(pair(4_000), columns=COLUMNS)
+
+
 def pair(n: int, correlation: float = 0.9) -> NDArray[np.float64]:
     rng = np.random.default_rng(12)
     normal = rng.multivariate_normal([0, 0], [[1, correlation], [correlation, 1]], n)
@@ -163,7 +169,7 @@ def test_cells_are_a_partition_in_which_each_record_is_where_its_value_is() -> N
 
 @pytest.mark.wide
 def test_a_weighted_axis_has_the_law_of_its_column_inside_a_cell() -> None:
-    density = found(pair(4_000), columns=COLUMNS)
+    density = usual()
     for one in density.axes:
         assert one.weights
         points = np.unique(np.concatenate([one.cuts[:-1], np.linspace(one.low, one.high, 50)]))
@@ -190,7 +196,7 @@ def test_a_weighted_axis_has_the_law_of_its_column_inside_a_cell() -> None:
 
 
 def test_rows_lie_where_the_density_says() -> None:
-    density = found(pair(4_000), columns=COLUMNS)
+    density = usual()
     rows = sampled(density, 20_000, Replayed("rows"))
     for low, high in (([0, 0], [0, 20]), ([0.5, 10], [2, 40]), ([0, 0], [100, 15])):
         told = density.probability(low, high).value
@@ -219,7 +225,7 @@ def test_tails_that_noise_may_have_made_fall_off_and_atoms_stay() -> None:
 
 @pytest.mark.wide
 def test_a_value_of_many_records_has_a_cell_of_its_own() -> None:
-    axis = of(found(pair(4_000), columns=COLUMNS).margins[0])
+    axis = of(usual().margins[0])
     made = cut(axis, 10)
     zero = int(axis.lone[axis.atoms.index(Fraction(0))])
     assert {zero, zero + 1} <= {*made.starts}

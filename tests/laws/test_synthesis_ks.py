@@ -184,7 +184,7 @@ def test_long_doubles_are_bounded_as_doubles_are() -> None:
 def test_proposed_levels_have_the_law(
     last: int | None, numbers: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Chi-square of 12,000 draws, error 1e-6; the law of a rate a quarter larger, or less, is rejected."""
+    """Chi-square of 4,000 draws, error 1e-6; the law of a rate a quarter larger, or less, is rejected."""
     if last is not None:
         monkeypatch.setattr(ks, "last_level", lambda band, ratio: last)
     bands, ratio = [ks._Band((3, 4, 9), number) for number in numbers], ks.ratio_above(Fraction(1, 2))
@@ -198,7 +198,7 @@ def test_proposed_levels_have_the_law(
         return [float(end / sum(ends)) for end in ends]
 
     drawn = []
-    for _ in range(12_000):
+    for _ in range(4_000):
         band, level = ks._proposed(bands, ratio, entropy)
         drawn.append(10 * numbers.index(band.points) + level)
     assert fit(drawn, law(ratio).__getitem__) > 1e-6
