@@ -148,8 +148,8 @@ def _turned(law: Law) -> Law:
 def _share(way: tuple[Law, ...], claim: Loss) -> Decimal | None:
     match claim:
         case PureDP(epsilon):
-            most = max((p / q).ln() if q else Decimal("Infinity") for p, q in _product(way) if p)
-            return _of(most, epsilon)
+            most = max(p / q if q else Decimal("Infinity") for p, q in _product(way) if p)
+            return _of(most.ln(), epsilon)
         case ApproxDP(epsilon, delta):
             whole, stated = _product(way), _decimal(delta)
             lost = _of(_least_epsilon(whole, max(stated, FINEST)), epsilon)
@@ -249,6 +249,7 @@ def coin(epsilon: Fraction, delta: Fraction = Fraction(0)) -> Law:
     return ((open_, Decimal(0)), *law, (Decimal(0), open_)) if delta else law
 
 
+@lru_cache(maxsize=256)
 def geometric(scale: Fraction, shift: int) -> Law:
     """Two-sided geometric noise on 0 and on ``shift``: both tails, and what lies between in up to WIDEST pieces."""
 

@@ -237,7 +237,7 @@ def guarantees(*, deep: bool = False) -> Iterator[Line]:
 
 def _least_point(specimen: Specimen[Any, Any]) -> Line:
     """What depends on the mechanism alone, and on the first draw alone, is worked out once and not in every branch."""
-    made = specimen.mechanism
+    made: Any = specimen.mechanism
     scale, last = made.scale, made.last
     with (
         patch.object(objective.Objective, "scale", scale),

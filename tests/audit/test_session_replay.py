@@ -85,10 +85,11 @@ def test_no_session_tells_more_than_its_noise_lets_through(name: str) -> None:
 @pytest.mark.wide
 def test_pairs_reach_what_is_declared_and_most_of_what_is_charged() -> None:
     names = [name for name in TALKS if "ρ" not in name and "noisy" not in name]
-    shares = {name: [one.share for one in compared(TALKS[name])] for name in names}
-    assert all(share is not None and share <= 1 for found in shares.values() for share in found)
-    assert max(share for found in shares.values() for share in found if share is not None) > Fraction(9, 10)
-    ratios = [seen.ratio for name in names for one in compared(TALKS[name], 3) for seen in one.calls if seen.ratio]
+    found = [one for name in names for one in compared(TALKS[name], 5)]
+    shares = [one.share for one in found if one.share is not None]
+    assert len(shares) == len(found)
+    assert Fraction(9, 10) < max(shares) <= 1
+    ratios = [seen.ratio for one in found for seen in one.calls if seen.ratio]
     assert max(ratios) == 1
 
 
