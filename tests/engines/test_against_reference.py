@@ -426,7 +426,7 @@ def test_a_table_without_rows_gives_zeros(make: Callable[[list[Row], Path], obje
     else:
         source = make([], tmp_path)
     schema = Schema(columns(), Person("add_remove", "who", rows=2))
-    asked = queries()[::4]
+    asked = queries()[SOURCES.index(make) :: len(SOURCES)]
     assert shown(open_table(source, schema).run(asked, SECRET)) == expected(schema, [], asked)
 
 

@@ -101,6 +101,7 @@ WEIGHTED = (
 
 
 @pytest.mark.few(1)
+@pytest.mark.loop(10)
 @pytest.mark.parametrize(
     ("weight", "question"), [*(("", one) for one in UNWEIGHTED), *(("w", one) for one in WEIGHTED)]
 )

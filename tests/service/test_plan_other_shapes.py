@@ -252,6 +252,7 @@ def test_a_density_has_the_widths_of_the_shares_that_its_answer_prints(question:
 
 
 @pytest.mark.few(1)
+@pytest.mark.loop(5)  # every method and every shape
 @pytest.mark.parametrize("method", ["auto", "series", "kernel", "bernstein"])
 @pytest.mark.parametrize("shape", ["heaped", "few distinct values", "narrow"])
 def test_a_density_of_a_column_unlike_the_usual_one_lies_in_the_range_of_its_plan(method: str, shape: str) -> None:

@@ -27,7 +27,7 @@ def _price(people: int) -> float:
 @pytest.mark.wide
 def test_more_people_never_pay_more_for_a_median() -> None:
     """With values apart up to 600 people it cost ε 0.5 for 600 and 2.7 for 800, and the noise was eight times wider."""
-    prices = [_price(people) for people in (300, 400, 500, 600, 700, 800, 1_000, 2_000)]
+    prices = [_price(people) for people in (300, 500, 600, 800, 2_000)]
     assert all(one >= other for one, other in pairwise(prices)), prices
 
 
@@ -43,7 +43,7 @@ def test_a_wanted_median_of_rounded_values_is_as_wide_as_wanted() -> None:
         override="made-up rows",
     )
     record = rt.Record(override="made-up rows", try_anyway=True)
-    found = [study.release([], want={"median(a)": 1.0}, record=record)["median(a)"] for _ in range(5)]
+    found = [study.release([], want={"median(a)": 1.0}, record=record)["median(a)"] for _ in range(3)]
     assert np.median([answer.noise for answer in found]) <= 1.2
 
 
@@ -69,7 +69,7 @@ def test_a_declared_resolution_is_believed_and_the_width_comes_out_as_wanted() -
     assert planned.lines[0].expected.headline[0] == pytest.approx(1.0, rel=0.15)
     assert "equal values" not in planned.lines[0].expected.note
     record = rt.Record(override="made-up rows", try_anyway=True)
-    answers = [study.release([], want=want, record=record)["median(a)"] for _ in range(20)]
+    answers = [study.release([], want=want, record=record)["median(a)"] for _ in range(7)]
     found = [answer.noise for answer in answers if isinstance(answer.outcome, rt.Reply)]
     assert 0.3 < np.median(found) < 1.5
 

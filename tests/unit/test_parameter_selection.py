@@ -117,7 +117,9 @@ def test_the_audit_of_a_plan_passes_and_refutes_noise_made_for_half_the_sensitiv
         assert found.ratio == 1
     monkeypatch.setattr(module.PaddedSums, "moved", property(lambda sums: max(sums.bound // 2, 1)))
     for kind in KINDS:
-        assert study.audit([f"density(k, method={kind}, {OPTION[kind]}=auto)"], epsilon=8).verdict == "refuted"
+        assert (
+            study.audit([f"density(k, method={kind}, {OPTION[kind]}=auto)"], epsilon=8, triples=20).verdict == "refuted"
+        )
 
 
 @pytest.mark.wide

@@ -116,7 +116,7 @@ def test_all_statistics(plans: Callable[[], Iterator[tuple[str, PreparedRelease,
     drawn(plans(), 4)
 
 
-@pytest.mark.loop(120)
+@pytest.mark.loop(60)
 @pytest.mark.parametrize("name", FITS)
 def test_fits(name: str, tables: Tables, strict: None) -> None:
     fit = FITS[name]

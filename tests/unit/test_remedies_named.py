@@ -53,6 +53,7 @@ def test_least_squares_without_bounds_names_a_line_that_needs_none(on: str, inst
 
 
 @pytest.mark.few(4)
+@pytest.mark.loop(10)  # every call
 @pytest.mark.parametrize("tail", ["", " by site"])
 @pytest.mark.parametrize("call", ["mean(x)", "mean(x, per=person)", "sum(x)", "sd(x)"])
 @pytest.mark.parametrize("rows", [1, 3])
