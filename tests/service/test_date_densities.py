@@ -115,7 +115,10 @@ def test_bins_between_dates_count_the_days_between_them() -> None:
         ("histogram(admitted, edges=2021-01-01 2020-01-01)", "in increasing order"),
         ("histogram(admitted, edges=2020-01-32 2021-01-01)", "edges: there is no 2020-01-32"),
         ("histogram(admitted, edges=2020-01-01:2020-12-01:fortnight)", "a number of days, or day, week"),
-        ("histogram(admitted, edges=2020-01-01:2020-01-10:7)", "do not reach 2020-01-10"),
+        (
+            "histogram(admitted, edges=2020-01-01:2020-01-10:7)",
+            "do not reach 2020-01-10. Write edges=2020-01-01:2020-01-08:7 or edges=2020-01-01:2020-01-15:7",
+        ),
         ("median(admitted, low=2021-01-01, high=5)", "two numbers, or two dates"),
         ("median(admitted, low=2021-01-01, high=2020-01-01)", "low must be below high, got 2021-01-01 and 2020"),
         ("density(admitted, cost, atoms=2021-01-01)", "for a density of one column"),

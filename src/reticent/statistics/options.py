@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Final, Literal, SupportsIndex, TypeAlias, get_
 import attrs
 
 from reticent.calendar import DAY, PERIODS, DayCount, Moment, day_count, firsts, is_moment
+from reticent.calendar import text as moment_text
 from reticent.data.format import nearest, on_one_line
 from reticent.data.query import Per
 from reticent.data.schema import Key
@@ -200,8 +201,14 @@ def _stepped(text: str) -> tuple[Fraction, ...]:
     if (stop - start) / step > MOST_BINS:
         raise QuestionError(f"edges={text} has more than {MOST_BINS:,} bins")
     if ((stop - start) / step).denominator != 1:
-        raise QuestionError(f"edges={text}: the steps from {parts[0]} do not reach {parts[1]}, which is the last edge")
+        last = (stop - start) // step
+        ends = [start + nth * step for nth in (last, last + 1) if nth]
+        raise QuestionError(_missed(text, parts[1], [f"{parts[0]}:{show(end)}:{parts[2]}" for end in ends]))
     return tuple(start + i * step for i in range(int((stop - start) / step) + 1))
+
+
+def _missed(text: str, last: str, others: Sequence[str]) -> str:
+    return f"edges={text}: the steps do not reach {last}. Write edges={' or edges='.join(others)}"
 
 
 def _stepped_dates(text: str, first: str, last: str, step: str) -> tuple[Fraction, ...]:
@@ -214,7 +221,8 @@ def _stepped_dates(text: str, first: str, last: str, step: str) -> tuple[Fractio
         raise QuestionError(f"edges={text}: a step of dates is a number of days, or {', '.join(PERIODS)}")
     days = range(int(start), int(stop) + 1, int(step))
     if days[-1] != stop:
-        raise QuestionError(f"edges={text}: the steps from {first} do not reach {last}, which is the last edge")
+        ends = [*days[1:][-1:], days[-1] + int(step)]
+        raise QuestionError(_missed(text, last, [f"{first}:{moment_text(end, DAY)}:{step}" for end in ends]))
     return tuple(map(DayCount, days))
 
 
