@@ -422,6 +422,7 @@ def modelled(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 
 @pytest.mark.few(1)
+@pytest.mark.loop(10)
 @pytest.mark.parametrize(("model", "y", "columns", "millions", "measured"), MODELS)
 def test_memory_of_a_fit_is_forecast_neither_a_tenth_below_what_it_took_nor_twice_it(
     modelled: Study, model: Any, y: str | None, columns: int, millions: int, measured: float

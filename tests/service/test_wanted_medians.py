@@ -100,6 +100,7 @@ def _of_dates(questions: list[str], people: int, **plan: object) -> Plan:
 
 
 @pytest.mark.few(1)
+@pytest.mark.loop(7)
 @pytest.mark.parametrize(
     ("question", "want"),
     [

@@ -6,6 +6,7 @@ import copy
 import json
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -159,8 +160,10 @@ def test_every_missing_field_is_refused_by_name() -> None:
 
 
 @pytest.mark.wide
-def test_the_schema_says_what_the_code_says() -> None:
-    """Every place of a document deleted and replaced by values of every kind: both accept or both refuse."""
+@pytest.mark.loop(2)
+@pytest.mark.parametrize("part", range(4))
+def test_the_schema_says_what_the_code_says(part: int) -> None:
+    """Every fourth place of a document deleted and replaced by values of every kind: both accept or both refuse."""
     validator = jsonschema.Draft202012Validator(SCHEMA)
     signed = {"algorithm": "Ed25519", "public_key": "a" * 64, "value": "b" * 128}
     whole = {**document(), "override": "", "people": 20000, "signature": signed, "audit": audit(found=1)}
@@ -170,7 +173,7 @@ def test_the_schema_says_what_the_code_says() -> None:
     schema.well_formed(whole)
     others: tuple[Any, ...] = (..., None, True, "x", "1/3", -1, 0.5, [], {}, [["a", 1]], {"rho": "1"})
     seen = set()
-    for path in places(whole):
+    for path in islice(places(whole), part, None, 4):
         for other in others:
             made = changed(whole, path, other)
             try:
