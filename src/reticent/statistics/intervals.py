@@ -111,7 +111,7 @@ def _series_half_width(normal: Variances, widths: Sequence[float], level: float)
     k = np.arange(1, TERMS + 1)
     u = k * (math.pi / half_period)
     with np.errstate(under="ignore"):  # far out a transform is 0
-        transform = weights @ np.exp(-0.5 * np.outer(squares, u * u))
+        transform = weights @ np.exp(-0.5 * np.outer(squares, u) * u)  # u * u overflows between bounds of 1e-160
         for width, times in counted(widths):
             height = 1.0 + (width * u) ** 2
             transform = transform / height if times == 1 else transform * (1.0 / height) ** times
