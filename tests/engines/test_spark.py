@@ -435,6 +435,7 @@ def test_what_is_kept_has_as_few_parts_as_it_needs_and_the_setting_is_put_back(c
     """A shuffle has 200 parts by default, and a task for each at every scan took six times the CPU of the run."""
     session = clean.newSession()
     session.conf.set("spark.sql.shuffle.partitions", "200")
+    session.conf.set("spark.sql.adaptive.enabled", "true")  # as by default
     before, kept = session.conf.getAll, list[int]()
     source = open_frame(
         session.sql("SELECT id % 50 AS who, id % 3 AS k FROM range(600)"), Schema({"k": integer(0, 2)}, PERSON)
