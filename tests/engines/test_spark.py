@@ -363,7 +363,7 @@ def test_settings_of_the_session_change_nothing_and_the_self_test_is_made_again(
         session.conf.set(name, value)
     check_engine(opened)
     assert len(runs) == 2
-    assert shown(opened.run(asked(22), SECRET)) == expected(schema, rows, asked(22))
+    assert shown(opened.run(asked(33), SECRET)) == expected(schema, rows, asked(33))
 
 
 @needs_spark

@@ -193,9 +193,12 @@ def test_rows_that_change_while_they_are_read_end_in_a_fault_and_are_not_mixed(
 
 
 @needs_spark
-@pytest.mark.wide
+@pytest.mark.audit
 def test_the_command_line_publishes_from_a_plugin_that_the_configuration_names(rows: Any, tmp_path: Path) -> None:
-    """By ``spark-defaults.conf`` alone, in a Java of its own, from a copy of the database in a folder."""
+    """By ``spark-defaults.conf`` alone, in a Java of its own, from a copy of the database in a folder.
+
+    In the second tier the demonstration publishes a table of a server so, and Python one of the plugin.
+    """
     copied = rows._jvm.java.sql.DriverManager.getConnection(MEMORY).createStatement()
     copied.execute(f"CALL SYSCS_UTIL.SYSCS_BACKUP_DATABASE('{tmp_path}')")
     told = {

@@ -180,8 +180,8 @@ def test_a_ratio_of_numbers_of_the_table_covers(epsilon: str) -> None:
 def test_a_ratio_of_groups_covers_where_the_divisor_is_badly_known() -> None:
     asked = {"count by g": "0.01"}
     compare = ratio("0", "1", "count by g")
-    generator, found, declined = np.random.default_rng(2026), [], 0
-    for run in range(RUNS):
+    generator, found, declined, runs = np.random.default_rng(2026), [], 0, RUNS // 2
+    for run in range(runs):
         table = rows(generator)
         outcome = compare(answers(asked, table, f"{run}")).outcome
         if isinstance(outcome, Reply):
@@ -189,8 +189,8 @@ def test_a_ratio_of_groups_covers_where_the_divisor_is_badly_known() -> None:
             found.append(outcome.value.low <= truth <= outcome.value.high)
         else:
             declined += 1
-    assert 70 < declined < 630  # the divisor is 400 with a half-width of 300
-    assert not too_low(sum(found) + declined, RUNS)  # without a reply the set of Fieller is unbounded, and covers
+    assert 0.1 * runs < declined < 0.9 * runs  # the divisor is 400 with a half-width of 300
+    assert not too_low(sum(found) + declined, runs)  # without a reply the set of Fieller is unbounded, and covers
 
 
 @pytest.mark.few(1)

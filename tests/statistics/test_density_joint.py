@@ -121,7 +121,7 @@ def covered(law: Callable[[int, int], Floats], n: int, most: int, kind: Kind, ch
 
 
 @pytest.mark.wide
-@pytest.mark.loop(2)
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("law", "n", "most"), [(skewed, 1_000, 20), (skewed, 6_000, 100), (zeros, 6_000, 2_000)])
 def test_the_interval_of_a_rank_correlation_holds_that_of_the_records(

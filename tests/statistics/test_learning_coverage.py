@@ -102,7 +102,7 @@ SETTINGS: list[tuple[Kind, int, int, str]] = [
 
 
 @pytest.mark.wide
-@pytest.mark.loop(3)
+@pytest.mark.loop(2)
 @pytest.mark.parametrize("delta", [Fraction(0), TINY], ids=["pure", "approximate"])
 @pytest.mark.parametrize(("kind", "rows", "size", "epsilon"), SETTINGS)
 def test_logistic_intervals_cover_between_93_and_97(

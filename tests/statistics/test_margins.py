@@ -114,6 +114,7 @@ SHARES = np.array([0.3, 0.1, 0.2, 0.1, 0.1, 0.2])
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("text", ["mean(x) by g, h with totals", "proportion(yes, value=1) by g, h with totals"])
 def test_margins_of_means_and_shares_cover_the_population_and_mutants_do_not(text: str) -> None:
     runs, generator, step = 400, np.random.default_rng(7), step_of(text, "1/4")

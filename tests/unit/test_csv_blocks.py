@@ -90,6 +90,7 @@ def test_both_readers_agree(
 
 
 @pytest.mark.wide
+@pytest.mark.loop(4)
 @pytest.mark.parametrize("odd", [0.001, 0.01, 0.05, 0.6])
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
 def test_both_readers_agree_on_many_files(

@@ -59,6 +59,7 @@ def test_a_column_is_read_as_its_cells_are(odd: float) -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("odd", [0.02, 0.2, 0.9])
 def test_many_columns_are_read_as_their_cells_are(odd: float) -> None:
     assert differ(30_000, odd) == 0

@@ -48,6 +48,7 @@ def connect_server() -> Iterator[str]:
             "spark.connect.grpc.binding.port": str(port),
             "spark.sql.warehouse.dir": f"{folder}/warehouse",
             "spark.sql.shuffle.partitions": "2",
+            "spark.sql.adaptive.enabled": "false",  # plans anew at each step, which takes longer than little data
             "spark.local.dir": f"{folder}/local",
         }
         settings = [word for name, value in told.items() for word in ("--conf", f"{name}={value}")]
