@@ -13,21 +13,18 @@ Together: the program keeps its guarantee on fair coins, on those domains. What 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from fractions import Fraction
-from functools import cache, partial
+from functools import partial
 from itertools import combinations, product
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
 from reticent.entropy import Entropy
 from reticent.exact import categorical, coins, random_subset, sampling
 from reticent.exact.grid import Grid
-from reticent.mechanisms import objective, one_sided, registry
+from reticent.mechanisms import one_sided, registry
 from reticent.mechanisms.exponential import Candidates, Exponential
-from reticent.mechanisms.gate import Specimen
 from reticent.mechanisms.gaussian import Gaussian, ScalarGaussian
 from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.laplace import Laplace
@@ -162,26 +159,9 @@ def _place(sets: Sequence[tuple[bool, ...]], sampler: Callable[[Entropy], Iterat
 
 
 def _coins(name: str, how: str, tasks: Sequence[Task], least: Fraction, coarse: int | None = None) -> Line:
-    with _choices_made_once():
-        laws = [(coin_law(program, least=least, coarse=coarse), law) for law, program in tasks]
+    laws = [(coin_law(program, least=least, coarse=coarse), law) for law, program in tasks]
     right = all(agree(found, law) for found, law in laws)
     return sampler(name, f"{how}; {len(tasks)} parameters", [found for found, _ in laws], right)
-
-
-@contextmanager
-def _choices_made_once() -> Iterator[None]:
-    """Weights of a choice depend on no coin: they are worked out once for all runs on the same arguments."""
-    known: dict[tuple[bytes, tuple[int, ...], int | Fraction], Any] = {}
-    honest = categorical.choice
-
-    def choice(scores: Any, multiplicities: Any, rate: int | Fraction) -> Any:
-        key = scores.tobytes(), tuple(multiplicities), rate
-        if key not in known:
-            known[key] = honest(scores, multiplicities, rate)
-        return known[key]
-
-    with patch.object(categorical, "choice", choice):
-        yield
 
 
 # --- mechanisms on laws ----------------------------------------------------------------------------------------------
@@ -191,9 +171,6 @@ def guarantees(*, deep: bool = False) -> Iterator[Line]:
     """Every specimen of every mechanism, then all neighbouring inputs of a small domain for each mechanism."""
     for module in registry.ALL:
         for specimen in module.SPECIMENS:
-            if module is objective:
-                yield _least_point(specimen)
-                continue
             yield _mechanism(specimen.name, specimen.mechanism, [specimen.here, specimen.there], [(0, 1)])
     near, most = Adjacency("add_remove"), 4 if deep else 3
     for reach, coordinates in ((3, 1), (1, 2), *(((2, 2), (1, 3)) if deep else ())):
@@ -233,18 +210,6 @@ def guarantees(*, deep: bool = False) -> Iterator[Line]:
     for truth, yes in ((HALF, HALF), (THIRD, Fraction(1, 5)), (Fraction(9, 10), Fraction(99, 100))):
         made_up = RandomizedResponse(truth, yes)
         yield _mechanism(f"randomized response {truth}, {yes}", made_up, ["yes", "no"], [(0, 1)])
-
-
-def _least_point(specimen: Specimen[Any, Any]) -> Line:
-    """What depends on the mechanism alone, and on the first draw alone, is worked out once and not in every branch."""
-    made: Any = specimen.mechanism
-    scale, last = made.scale, made.last
-    with (
-        patch.object(objective.Objective, "scale", scale),
-        patch.object(objective.Objective, "last", last),
-        patch.object(objective.CutResiduals, "least", cache(objective.CutResiduals.least)),
-    ):
-        return _mechanism(specimen.name, made, [specimen.here, specimen.there], [(0, 1)])
 
 
 def _conversations(near: Adjacency) -> Iterator[Line]:

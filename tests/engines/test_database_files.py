@@ -203,6 +203,7 @@ def test_persons_that_duckdb_compares_by_a_collation_are_refused(kept: str, tmp_
     connection.execute(f"CREATE TABLE t ({columns}, n INT)")
     connection.execute("INSERT INTO t VALUES ('Ann', 'Ann', 'é', 'A', 1), ('ann', 'ann', 'e', 'a', 1)")
     connection.execute("CREATE VIEW v AS SELECT who COLLATE C AS who, lower(who) AS plain, two, n FROM t")
+    connection.execute("SET arrow_large_buffer_size = true")  # Arrow then has another type for a text
     tables: dict[str, Any] = {name: connection.table(name) for name in "tv"}
     if kept == "file":
         connection.close()

@@ -166,9 +166,8 @@ def open_database_file(url: str, schema: Schema) -> DatabaseFile:
             storage: dict[str, Storage] = dict.fromkeys(wanted(schema), "text")
             named = {name: _one_text(connection, relation, name) for name in filter(schema.names_rows, storage)}
             return DatabaseFile(at, relation, storage, schema.format, named)
-        shape = _shape(connection, relation)
-        storage = storage_of([shape], schema, at.table)
-        refuse_folded(connection.sql(f"SELECT * FROM {relation}"), shape, filter(schema.names_rows, storage))  # noqa: S608
+        storage = storage_of([_shape(connection, relation)], schema, at.table)
+        refuse_folded(connection.sql(f"SELECT * FROM {relation}"), filter(schema.names_rows, storage))  # noqa: S608
         return DatabaseFile(at, relation, storage, schema.format)
 
 
@@ -348,14 +347,12 @@ def _one_text(connection: sqlite3.Connection, relation: str, name: str) -> str:
     return ONE_TEXT[found[0]] if found else "{0}"
 
 
-def refuse_folded(relation: Any, shape: pa.Schema, names: Iterable[str]) -> None:
+def refuse_folded(relation: Any, names: Iterable[str]) -> None:
     """Refuse text columns of DuckDB whose collation is not that of bytes. Their plans are compared, and none is run.
 
     Parameters
     ----------
     relation : DuckDBPyRelation
-    shape : pa.Schema
-        Types of its columns.
     names : iterable of str
         The columns by which rows belong to persons.
 
@@ -364,8 +361,9 @@ def refuse_folded(relation: Any, shape: pa.Schema, names: Iterable[str]) -> None
     SpecError
         A comparison with a text has another plan than one of bytes.
     """
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))  # Arrow's have several for a text
     for name in names:
-        if str(shape.field(name).type) == "string":
+        if types[name] == "VARCHAR":
             column = relation.project(f"{_quoted(name)} AS c")  # a long name would be cut in a plan
             plain, bytewise = (column.project(f"{text} = 'a'").explain() for text in ("c", f"(c COLLATE {BYTEWISE})"))
             if plain != bytewise:

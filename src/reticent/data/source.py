@@ -546,12 +546,11 @@ def open_stream(source: Any, schema: Schema, read_columns: Callable[[Sequence[st
 
     if isinstance(source, pa.RecordBatchReader):
         raise SpecError("A record batch reader can be read only once. Give a table: reader.read_all().")
-    fields = _stream_schema(source)
-    storage = storage_of([fields], schema, "the table")
+    storage = storage_of([_stream_schema(source)], schema, "the table")
     if hasattr(source, "project"):
         from reticent.data.database_files import refuse_folded
 
-        refuse_folded(source, fields, filter(schema.names_rows, storage))
+        refuse_folded(source, filter(schema.names_rows, storage))
 
     def read(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         if not names:
