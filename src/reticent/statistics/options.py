@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from operator import index
@@ -201,14 +201,16 @@ def _stepped(text: str) -> tuple[Fraction, ...]:
     if (stop - start) / step > MOST_BINS:
         raise QuestionError(f"edges={text} has more than {MOST_BINS:,} bins")
     if ((stop - start) / step).denominator != 1:
-        last = (stop - start) // step
-        ends = [start + nth * step for nth in (last, last + 1) if nth]
-        raise QuestionError(_missed(text, parts[1], [f"{parts[0]}:{show(end)}:{parts[2]}" for end in ends]))
+        raise QuestionError(_missed(text, start, stop, step, show))
     return tuple(start + i * step for i in range(int((stop - start) / step) + 1))
 
 
-def _missed(text: str, last: str, others: Sequence[str]) -> str:
-    return f"edges={text}: the steps do not reach {last}. Write edges={' or edges='.join(others)}"
+def _missed(text: str, start: Fraction, stop: Fraction, step: Fraction, shown: Callable[[Fraction], str]) -> str:
+    """Words for steps that do not reach the last edge, with the nearest ranges that they do."""
+    first, last, width = text.split(":")
+    steps = (stop - start) // step
+    others = [f"edges={first}:{shown(start + nth * step)}:{width}" for nth in (steps, steps + 1) if nth]
+    return f"edges={text}: the steps do not reach {last}. Write {' or '.join(others)}"
 
 
 def _stepped_dates(text: str, first: str, last: str, step: str) -> tuple[Fraction, ...]:
@@ -221,8 +223,7 @@ def _stepped_dates(text: str, first: str, last: str, step: str) -> tuple[Fractio
         raise QuestionError(f"edges={text}: a step of dates is a number of days, or {', '.join(PERIODS)}")
     days = range(int(start), int(stop) + 1, int(step))
     if days[-1] != stop:
-        ends = [*days[1:][-1:], days[-1] + int(step)]
-        raise QuestionError(_missed(text, last, [f"{first}:{moment_text(end, DAY)}:{step}" for end in ends]))
+        raise QuestionError(_missed(text, start, stop, Fraction(step), lambda day: moment_text(int(day), DAY)))
     return tuple(map(DayCount, days))
 
 
