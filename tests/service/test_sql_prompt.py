@@ -142,7 +142,8 @@ def test_without_the_library_lines_are_read_as_they_are(study: Path, monkeypatch
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("library", [True, False])
+@pytest.mark.loop(1)
+@pytest.mark.parametrize("library", [False, True])
 def test_at_a_terminal_the_price_is_shown_and_agreed_to(study: Path, library: bool) -> None:
     """A whole conversation: no, Ctrl-C, yes, Ctrl-D; with prompt_toolkit, and with plain lines."""
     hidden = "" if library else "import sys; sys.modules['prompt_toolkit'] = None; "

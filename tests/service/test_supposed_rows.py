@@ -44,8 +44,10 @@ def visits(adjacency: Any, typical: str = "") -> rt.Study:
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("typical", ["", "2"])
-@pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
+@pytest.mark.loop(2)
+@pytest.mark.parametrize(
+    ("adjacency", "typical"), [("add_remove", "2"), ("add_remove", ""), ("substitute", ""), ("substitute", "2")]
+)
 def test_supposed_rows_change_nothing_that_is_bought(adjacency: Any, typical: str) -> None:
     """Shares of incomplete rows are bought where they would be known well, which more rows of a person decide."""
     study, seen = visits(adjacency, typical), set()

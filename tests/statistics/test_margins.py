@@ -118,12 +118,13 @@ SHARES = np.array([0.3, 0.1, 0.2, 0.1, 0.1, 0.2])
 @pytest.mark.parametrize("text", ["mean(x) by g, h with totals", "proportion(yes, value=1) by g, h with totals"])
 def test_margins_of_means_and_shares_cover_the_population_and_mutants_do_not(text: str) -> None:
     runs, generator, step = 400, np.random.default_rng(7), step_of(text, "1/4")
+    tables = ((run, Fake(SCHEMA, sample(generator))) for run in range(runs))
+    answers = [told(step, answered(step, table, Replayed(f"{run}"))) for run, table in tables]
     cells = 30.0 + 6.0 * np.arange(6) if "mean" in text else 0.2 + 0.1 * np.arange(6)
     for label, places in ((ALL, list(range(6))), (MARGIN, [3, 4, 5])):
         truth = float(cells[places] @ SHARES[places] / SHARES[places].sum())
         covered, narrow, wide = 0, 0, 0
-        for run in range(runs):
-            answer = told(step, answered(step, Fake(SCHEMA, sample(generator)), Replayed(f"{run}")))
+        for answer in answers:
             outcome = cell(answer, label).outcome
             assert isinstance(outcome, Reply)
             e = outcome.value

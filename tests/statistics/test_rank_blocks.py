@@ -72,9 +72,15 @@ def apart(one: Law, other: Law) -> float:
     return max(max(a[0] - b[1], b[0] - a[1], 0) for a, b in pairs) / ONE
 
 
+LEVELS = (Fraction(1, 2), Fraction(1, 4), Fraction(9, 10))
+SHIFTS = (Fraction(0), Fraction(2), Fraction(-30))
+
+
 @pytest.mark.wide
-@pytest.mark.parametrize("level", [Fraction(1, 2), Fraction(1, 4), Fraction(9, 10)])
-@pytest.mark.parametrize("shift", [Fraction(0), Fraction(2), Fraction(-30)])
+@pytest.mark.loop(3)  # of which each level and each shift is one
+@pytest.mark.parametrize(
+    ("level", "shift"), [(LEVELS[(one + off) % 3], SHIFTS[one]) for one in range(3) for off in range(3)]
+)
 def test_the_law_over_blocks_is_the_law_over_runs(level: Fraction, shift: Fraction) -> None:
     """Both are enumerated, with all proposals that are not accepted; what is left out has mass below 2^-40."""
     blocks, whole = law_over_blocks(level, shift, Fraction(1, 2)), law_over_runs(level, shift, Fraction(1, 2))

@@ -180,15 +180,16 @@ QUANTILES: list[tuple[Callable[[], dict[str, Floats]], str, float, Kind, str, in
 
 @pytest.mark.wide
 @pytest.mark.loop(2)
+@pytest.mark.parametrize("runs", [300, 600])
 @pytest.mark.parametrize(("table", "question", "level", "kind", "epsilon", "size"), QUANTILES)
 def test_weighted_quantiles_cover_and_their_mutants_do_not(
-    table: Callable[[], dict[str, Floats]], question: str, level: float, kind: Kind, epsilon: str, size: int
+    table: Callable[[], dict[str, Floats]], question: str, level: float, kind: Kind, epsilon: str, size: int, runs: int
 ) -> None:
     held = table()
     order = np.argsort(held["x"])
     shares = np.cumsum(held["w"][order])
     at = float(held["x"][order][np.searchsorted(shares, level * shares[-1])])
-    found = np.array(covered(held, question, kind, epsilon, size, 600, at), dtype=np.float64)
+    found = np.array(covered(held, question, kind, epsilon, size, runs, at), dtype=np.float64)
     right, narrow, wide = (int((found <= factor).sum()) for factor in (1.0, 0.5, 2.5))
     assert not too_low(right, len(found)), right / len(found)
     assert not too_high(right, len(found)), right / len(found)
@@ -206,15 +207,16 @@ DISTANCES: list[tuple[Callable[[], dict[str, Floats]], Kind, str, int]] = [
 
 @pytest.mark.wide
 @pytest.mark.loop(1)
+@pytest.mark.parametrize("runs", [300, 600])
 @pytest.mark.parametrize(("table", "kind", "epsilon", "size"), DISTANCES)
 def test_weighted_distances_of_quartiles_cover_and_their_mutants_do_not(
-    table: Callable[[], dict[str, Floats]], kind: Kind, epsilon: str, size: int
+    table: Callable[[], dict[str, Floats]], kind: Kind, epsilon: str, size: int, runs: int
 ) -> None:
     held = table()
     order = np.argsort(held["x"])
     shares = np.cumsum(held["w"][order])
     first, third = held["x"][order][np.searchsorted(shares, np.array([0.25, 0.75]) * shares[-1])]
-    found = np.array(covered(held, "iqr(x)", kind, epsilon, size, 600, float(third - first)), dtype=np.float64)
+    found = np.array(covered(held, "iqr(x)", kind, epsilon, size, runs, float(third - first)), dtype=np.float64)
     right, narrow, wide = (int((found <= factor).sum()) for factor in (1.0, 0.6, 1.8))
     assert not too_low(right, len(found)), right / len(found)
     assert not too_high(right, len(found)), right / len(found)
@@ -223,8 +225,9 @@ def test_weighted_distances_of_quartiles_cover_and_their_mutants_do_not(
 
 
 @pytest.mark.wide
+@pytest.mark.parametrize("runs", [300, pytest.param(600, marks=pytest.mark.audit)])
 @pytest.mark.parametrize(("kind", "epsilon", "size"), [("add_remove", "1", 8_000), ("substitute", "3", 4_000)])
-def test_weighted_slopes_cover_and_their_mutants_do_not(kind: Kind, epsilon: str, size: int) -> None:
+def test_weighted_slopes_cover_and_their_mutants_do_not(kind: Kind, epsilon: str, size: int, runs: int) -> None:
     """The heavy rows have a steeper line and wider errors, so least squares of the rows misses that of the weights."""
     held, generator = split(), np.random.default_rng(9)
     heavy, z = held["w"] > 5.0, generator.standard_normal(len(held["w"]))
@@ -236,13 +239,13 @@ def test_weighted_slopes_cover_and_their_mutants_do_not(kind: Kind, epsilon: str
     schema = Schema(columns, Person(kind), design=PLAIN)
     setting = Setting(schema, size if kind == "substitute" else None, weight="w")
     step, found = prepare(parse("regress(y ~ x)"), setting, Fraction(epsilon)), []
-    for run in range(600):
+    for run in range(runs):
         drawn = generator.integers(0, len(held["w"]), size)
         rows = {name: cells[drawn] for name, cells in held.items()}
         outcome = answered(step, Fake(schema, rows), Replayed(f"r{run}")).cells[1].outcome
         if isinstance(outcome, Reply):
             found.append(stretch(outcome.value, float(slope)))
-    assert len(found) > 0.95 * 600
+    assert len(found) > 0.95 * runs
     ratios = np.array(found)
     right, narrow, wide = (int((ratios <= factor).sum()) for factor in (1.0, 0.6, 1.7))
     assert not too_low(right, len(found)), right / len(found)
@@ -307,9 +310,10 @@ DESIGNED: list[tuple[SampleDesign, Callable[..., Drawn], str, Kind, str, float]]
 
 @pytest.mark.wide
 @pytest.mark.loop(3)
+@pytest.mark.parametrize("runs", [250, 400])
 @pytest.mark.parametrize(("design", "draw", "question", "kind", "epsilon", "spread"), DESIGNED)
 def test_answers_of_strata_and_of_margins_cover_and_their_mutants_do_not(
-    design: SampleDesign, draw: Callable[..., Drawn], question: str, kind: Kind, epsilon: str, spread: float
+    design: SampleDesign, draw: Callable[..., Drawn], question: str, kind: Kind, epsilon: str, spread: float, runs: int
 ) -> None:
     population, generator = of_strata(spread), np.random.default_rng(13)
     aim = {
@@ -327,13 +331,13 @@ def test_answers_of_strata_and_of_margins_cover_and_their_mutants_do_not(
     step = prepare(
         parse(question), Setting(schema, 5_000 if kind == "substitute" else None, weight="w"), Fraction(epsilon)
     )
-    for run in range(400):
+    for run in range(runs):
         places, weights = draw(population, generator)
         rows = {"w": weights, **{name: cells[places] for name, cells in population.items()}}
         outcome = answered(step, Fake(schema, rows), Replayed(f"d{run}")).outcome
         if isinstance(outcome, Reply):
             found.append(stretch(outcome.value, aim))
-    assert len(found) > 0.98 * 400
+    assert len(found) > 0.98 * runs
     ratios = np.array(found)
     right, narrow, wide = (int((ratios <= factor).sum()) for factor in (1.0, 0.6, 1.8))
     assert not too_low(right, len(found)), right / len(found)
