@@ -145,7 +145,7 @@ def truths(text: str, quantile: Callable[[float], float]) -> list[float]:
         case "quantile":
             return [quantile(0.25)]
         case _:
-            return [quantile(0.25), quantile(0.5), quantile(0.75)]
+            return [quantile(float(level)) for level in text.removesuffix(")").split()[1:]]
 
 
 def told(
@@ -201,8 +201,8 @@ def test_where_an_interval_would_miss_there_is_no_reply(
     with pytest.raises(QuestionError):
         told(text, law, n, 1, kind="substitute", epsilon="1.3")
     monkeypatch.setattr(reply_rule, "feasible", lambda *_: True)
-    for rule in ("feasible", "sure"):
-        monkeypatch.setattr(JointQuantiles, rule, lambda *_: True)
+    monkeypatch.setattr(JointQuantiles, "feasible", lambda *_: True)
+    monkeypatch.setattr(JointQuantiles, "sure", lambda *_: (True, True))
     found = told(text, law, n, 60, kind="substitute", epsilon="1.3")
     assert len(found) >= 60
     assert too_low(held(found), len(found))
@@ -225,7 +225,7 @@ def test_a_distance_of_values_that_may_lie_outwards_of_the_data_is_one_of_its_ou
     found = told("iqr(x)", "a millionth", 340, 60, kind="substitute", epsilon="1.3")
     assert len(found) == 60
     assert not too_low(held(found), len(found))
-    monkeypatch.setattr(JointQuantiles, "sure", lambda *_: True)
+    monkeypatch.setattr(JointQuantiles, "sure", lambda *_: (True, True))
     found = told("iqr(x)", "a millionth", 340, 60, kind="substitute", epsilon="1.3")
     assert too_low(held(found), len(found))
 
@@ -236,3 +236,13 @@ def test_parts_of_a_half_width_are_no_wider_than_the_interval() -> None:
         found = told(text, "in tens", 900, 6)
         assert found
         assert all(one.noise + one.sampling <= (one.high - one.low) / 2.0 * (1.0 + 1e-9) for one, _ in found)
+
+
+@pytest.mark.parametrize(("levels", "near"), [("0.25 0.5 0.75 0.95", (0, 1)), ("0.05 0.25 0.5 0.75", (3,))])
+def test_a_level_in_one_tail_leaves_the_intervals_of_the_other_side(levels: str, near: tuple[int, ...]) -> None:
+    """A level in a tail may lie outwards of the data: intervals of the other side had reached to the root's end."""
+    found = told(f"quantiles(x, {levels})", "normal", 6_000, 6)
+    cells = [found[place :: len(levels.split())] for place in range(len(levels.split()))]
+    assert len(found) == 24
+    assert held(found) == 24
+    assert all(one.high - one.low < 4.0 for place in near for one, _ in cells[place])

@@ -35,7 +35,7 @@ from reticent.statistics.unbounded.coinpress import BETA, CoinPressMean
 from reticent.statistics.unbounded.coinpress import UNIT as BALL
 from reticent.statistics.unbounded.column_counts import CROWD, Census, supposed
 from reticent.statistics.unbounded.confidence_bounds import FINE, REACH
-from reticent.statistics.unbounded.joint import NUMBERED, JointQuantiles
+from reticent.statistics.unbounded.joint import NUMBERED, JointQuantiles, Sides
 from reticent.statistics.unbounded.location import UNIT, Huber
 from reticent.statistics.unbounded.quantile_range import QuantileRange
 from reticent.statistics.unbounded.trimmed_mean import UnboundedTrimmedMean
@@ -367,7 +367,7 @@ def of_spread(
         return None
     ends = _ends(joint, n, spread, shape, ties=ties, sure=joint.sure(size)) if joint.wanted else None
     if ends is not None:
-        return _of_both(joint, n, ends, sure=joint.sure(size))
+        return _of_both(joint, n, ends, sure=all(joint.sure(size)))
     low, _, high = (float(q) for q in joint.levels)
     values = joint.terms.together * n
     reach = {q: normal_half_width(values * float(q * (1 - q))) + joint.own[q] for q in joint.levels}
@@ -388,10 +388,10 @@ class _Ends:
 
 
 def _ends(
-    made: JointQuantiles, n: float, spread: float | None, shape: ColumnShape | None, *, ties: bool, sure: bool
+    made: JointQuantiles, n: float, spread: float | None, shape: ColumnShape | None, *, ties: bool, sure: Sides
 ) -> _Ends | None:
     """The ends of intervals that allow for ties, or for values outwards of the data; None where neither is so."""
-    if sure and not ties:
+    if all(sure) and not ties:
         return None
     apart = NORMAL.inv_cdf(float(made.levels[-1])) - NORMAL.inv_cdf(float(made.levels[0]))
     step = apart / (1.5 * FINE * math.sqrt(max(n, 16.0)))  # a step is a power of 2: from half to all of the finest

@@ -73,6 +73,7 @@ class QuantileShares:
 
 
 Aim = tuple[Fraction, tuple[Fraction, bool]]  # a level, and what it is drawn for
+Sides = tuple[bool, bool]  # of the root: below it, above it
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +91,11 @@ class JointDraw:
     """Released draws: slices of values by level, ends by level, and candidates derived from them.
 
     ``shift`` has the ranks between a level and its ends, ``among`` are the candidates of the values. ``sure`` tells
-    that every value is among the data; else the root's is, and the others lie outwards of it.
+    of the side below the root and of that above if every value is among the data; else the others lie outwards of it.
     """
 
     size: GroupSize
-    sure: bool = True
+    sure: Sides = (True, True)
     values: dict[Fraction, int] = field(default_factory=dict)
     shift: dict[Fraction, float] = field(default_factory=dict)
     ends: dict[tuple[Fraction, bool], int] = field(default_factory=dict)  # by level, and whether it is the upper end
@@ -221,8 +222,8 @@ class JointQuantiles:
         among = self._among(data, size, entropy)
         if not self.feasible(size, among):
             return NO_REPLY
-        sure = self.sure(size) and self.sure(size, among)
-        cells, drawn = reachable(among), JointDraw(size, sure, among=among)
+        (below, above), also, cells = self.sure(size), self.sure(size, among), reachable(among)
+        drawn = JointDraw(size, (below and also[0], above and also[1]), among=among)
         held = whole(cells, placed(self.cells, among, data))
         leaves = [QuantileLeaf(held, Fraction(0), Fraction(1), tuple((q, (q, False)) for q in self.levels))]
         found: dict[tuple[Fraction, bool], int] = {}
@@ -352,18 +353,19 @@ class JointQuantiles:
 
     def feasible(self, size: GroupSize, among: Cells | None = None) -> bool:
         """Tell if the intervals hold as often as they say, and the values are likely to be among the data."""
-        return self.sure(size, among) or (bool(self.wanted) and self._holds(size, among))
+        return all(self.sure(size, among)) or (bool(self.wanted) and self._holds(size, among))
 
-    def sure(self, size: GroupSize, among: Cells | None = None) -> bool:
-        """Tell if the data outweigh the other candidates wherever a value could leave the data.
+    def sure(self, size: GroupSize, among: Cells | None = None) -> Sides:
+        """Tell of either side of the root if data outweigh the other candidates wherever a value could leave them.
 
         A draw between two cuts stays between them. The root and the outermost draws of each side can leave: they need
         as many ranks outwards as the candidates weigh. Of a tied value no more than the slices in reach count. Before
         the magnitude is known the one of fewest candidates is supposed.
         """
-        n = max(size.surely, 0.0)
-        part = share(self.cells, self._supposed(size, among), tied=size.tied)
-        return self._of_size(n, rarest(self.cells)) and self._outweigh(n, part)
+        n, part = max(size.surely, 0.0), share(self.cells, self._supposed(size, among), tied=size.tied)
+        root = self._of_size(n, rarest(self.cells)) and self._outweigh(n, part, depths=1)
+        below, above = self._outermost
+        return root and self._outweigh(n, part, below), root and self._outweigh(n, part, above)
 
     def _holds(self, size: GroupSize, among: Cells | None) -> bool:
         """Tell if the root is surely among the data, and the others are where values have a usual spread.
@@ -390,10 +392,10 @@ class JointQuantiles:
         choice, ranks = self.magnitude, n * float(1 - self._far)
         return choice is None or choice.rate(self._far) * ranks >= against_prior(part, 1.0 / GUESSED)
 
-    def _outweigh(self, n: float, part: float, *, depths: int | None = None) -> bool:
+    def _outweigh(self, n: float, part: float, *of: Sequence[tuple[float, float]], depths: int | None = None) -> bool:
         """Tell if n values outweigh the candidates, of which they have a share, in every draw of the first depths."""
         needed = against_prior(part, 1.0 / GUESSED)
-        draws = (draw for side in self._outermost for draw in side[:depths])
+        draws = (draw for side in of or self._outermost for draw in side[:depths])
         return all(rate * n * share >= needed + math.log1p(rate * n / 2.0) for rate, share in draws)
 
     @cached_property
@@ -452,7 +454,7 @@ class JointQuantiles:
 
         Towards the root it is the root's end where the value may lie outwards of the data.
         """
-        if not drawn.sure and (q < self.root if upper else q > self.root):
+        if not drawn.sure[not upper] and (q < self.root if upper else q > self.root):
             q = self.root
         place, step = self.levels.index(q), 1 if upper else -1
         key = (q, upper)
@@ -464,7 +466,7 @@ class JointQuantiles:
         assert drawn.around is not None
         return drawn.around.edges(drawn.ends[key] // SLICES)[upper]
 
-    def expected_end(self, q: Fraction, away: Mapping[Fraction, float], *, upper: bool, sure: bool) -> float | None:
+    def expected_end(self, q: Fraction, away: Mapping[Fraction, float], *, upper: bool, sure: Sides) -> float | None:
         """The level of an end in a plan, by the rule of ``_end``.
 
         Parameters
@@ -475,15 +477,15 @@ class JointQuantiles:
             Distance of the ends of each level from it, as shares of the values.
         upper : bool
             True for the upper end.
-        sure : bool
-            True where every value is among the data.
+        sure : pair of bool
+            True for a side of the root where every value is among the data.
 
         Returns
         -------
         float or None
             At most 0, or at least 1, beyond all values; None at the end of the column.
         """
-        start = self.root if not sure and (q < self.root if upper else q > self.root) else q
+        start = self.root if not sure[not upper] and (q < self.root if upper else q > self.root) else q
         place, step = self.levels.index(start), 1 if upper else -1
         while 0 <= place < len(self.levels) and self.levels[place] in self.wanted:
             found, beside = float(self.levels[place]) + step * away[self.levels[place]], place + step
@@ -512,7 +514,7 @@ class JointQuantiles:
         shift = max(drawn.shift[q], 1.0)
         spread = self.terms.together * max(drawn.size.values, 0.0) * float(q * (1 - q))
         sampling = normal_half_width(spread)
-        if drawn.size.tied is not False or not drawn.sure:  # the two parts add up to half of the interval
+        if drawn.size.tied is not False or not all(drawn.sure):  # the two parts add up to half of the interval
             noise = max(shift - sampling, 0.0)
         else:
             noise = half_width(NONE, [self.errors[q] / math.sqrt(2.0)])

@@ -70,7 +70,7 @@ class QuantileRange:
         if not joint.wanted:
             far = joint.interval(high, drawn)[1] - joint.interval(low, drawn)[0]
             return Estimate(value, 0.0, far, far, 0.0)
-        if not drawn.sure:
+        if not all(drawn.sure):
             return self._of_outer_ends(value, drawn)
         n = joint.terms.together * max(drawn.size.values, 0.0)
         sides = self._side(low, drawn), self._side(high, drawn)
