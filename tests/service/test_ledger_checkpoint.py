@@ -312,8 +312,9 @@ def test_a_kill_at_any_statement_between_checkpoint_and_commit_leaves_both_or_ne
 
 
 @pytest.mark.wide
-def test_a_storm_of_kills_with_many_checkpoints_loses_no_charge(tmp_path: Path) -> None:
-    seen = storm(tmp_path / "rand.ledger", tmp_path, [4] * 12, random.Random(5))
+@pytest.mark.parametrize("rounds", [8, pytest.param(12, marks=pytest.mark.audit)])
+def test_a_storm_of_kills_with_many_checkpoints_loses_no_charge(tmp_path: Path, rounds: int) -> None:
+    seen = storm(tmp_path / "rand.ledger", tmp_path, [4] * rounds, random.Random(5))
     assert seen.acknowledged > 5
     assert (seen.lost, seen.excess, seen.broken) == (0, 0, 0)
     assert checkpoints(tmp_path / "rand.ledger")

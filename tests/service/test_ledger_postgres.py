@@ -435,7 +435,7 @@ def test_a_store_without_the_lock_fails_the_race(
 
 @pytest.mark.wide
 def test_a_storm_of_kills_loses_no_acknowledged_charge(servers: Places, tmp_path: Path) -> None:
-    seen = storm(servers.new(), tmp_path, [4] * 12, random.Random(7), longest=0.6)
+    seen = storm(servers.new(), tmp_path, [4] * 8, random.Random(7), longest=0.6)
     assert seen.acknowledged > 10
     assert (seen.lost, seen.excess, seen.broken) == (0, 0, 0)
 

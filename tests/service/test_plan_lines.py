@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import cache
 from typing import Final, cast, get_args
 
 import numpy as np
@@ -223,6 +224,7 @@ def test_every_estimator_has_the_four_figures() -> None:
     answered(study.model_plan(search, ["x", "y"], "g", people=PEOPLE))
 
 
+@cache
 def normal_rows(count: int, stream: int) -> tuple[int, ...]:
     """Counts of normal rows in 1,024 cells, as a plan assumes them; nothing of its own streams."""
     values = np.clip(0.5 + np.random.default_rng(stream).standard_normal(count) / 6, 0, 1)

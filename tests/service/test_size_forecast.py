@@ -303,7 +303,7 @@ def _prepared(
 
 
 @pytest.mark.wide
-@pytest.mark.loop(13)
+@pytest.mark.loop(9)
 @pytest.mark.parametrize(("person", "millions", "asked", "by_key", "measured"), MEASURED)
 def test_memory_is_forecast_neither_a_tenth_below_what_releases_took_nor_twice_it(
     person: str | None, millions: int, asked: tuple[Any, ...], by_key: bool, measured: float

@@ -341,7 +341,7 @@ def test_each_number_of_rows_of_a_density_has_its_widths() -> None:
 @pytest.mark.wide
 def test_caps_on_rows_of_a_density_have_widths_of_its_answer() -> None:
     """Shares of stretches stood in one range with heights of the density, which are up to 300 times as large."""
-    plan = of_five_rows(rows_each={"at_most": "auto"}).plan(["density(x)"], epsilon=1, people=300)
+    plan = of_five_rows(rows_each={"at_most": "auto", "ceiling": 40}).plan(["density(x)"], epsilon=1, people=300)
     line = plan.lines[0].expected
     assert len(line.apart) == 3
     widths = [noise for _, noise, _ in line.others if noise is not None]

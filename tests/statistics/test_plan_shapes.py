@@ -124,7 +124,7 @@ FEW: dict[str, tuple[Law, Column]] = {
 
 
 @pytest.mark.wide
-@pytest.mark.loop(5)
+@pytest.mark.loop(4)
 @pytest.mark.parametrize("question", ["median(x)", "quantile(x, 0.25)", "quantile(x, 0.9)"])
 @pytest.mark.parametrize("name", FEW)
 def test_no_column_of_few_values_has_more_noise_than_its_plan_tells(name: str, question: str) -> None:
@@ -215,7 +215,7 @@ def test_a_weighted_median_has_a_range_over_public_shapes_of_weights() -> None:
     assert of_weights["weights all alike"] < planned.noise
 
 
-@pytest.mark.loop(5)
+@pytest.mark.loop(4)
 @pytest.mark.wide
 @pytest.mark.parametrize("people", [60, 200, 350, 600, 900, 2_500])
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])

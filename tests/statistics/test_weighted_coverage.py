@@ -110,12 +110,13 @@ CASES: list[tuple[str, Kind, str, int]] = [
 
 @pytest.mark.loop(1)
 @pytest.mark.wide
+@pytest.mark.parametrize("runs", [600, RUNS])
 @pytest.mark.parametrize(("question", "kind", "epsilon", "size"), CASES)
 @pytest.mark.parametrize("table", [made_up, of_people])
 def test_weighted_intervals_cover_and_their_mutants_do_not(
-    table: Callable[[], dict[str, Floats]], question: str, kind: Kind, epsilon: str, size: int
+    table: Callable[[], dict[str, Floats]], question: str, kind: Kind, epsilon: str, size: int, runs: int
 ) -> None:
-    found = np.array(covered(table(), question, kind, epsilon, size), dtype=np.float64)
+    found = np.array(covered(table(), question, kind, epsilon, size, runs), dtype=np.float64)
     right, narrow, wide = (int((found <= factor).sum()) for factor in (1.0, 0.67, 1.5))
     assert not too_low(right, len(found)), right / len(found)
     assert not too_high(right, len(found)), right / len(found)

@@ -79,7 +79,7 @@ def test_the_law_simulated_has_the_moments_of_the_beta_law(mean: float, variance
         assert third == pytest.approx(float(scipy.stats.beta(centre * size, (1 - centre) * size).stats("s")), abs=1e-6)
 
 
-@pytest.mark.loop(4)
+@pytest.mark.loop(3)
 @pytest.mark.wide
 @pytest.mark.parametrize("kind", LAWS)
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_without_noise_the_effect_is_mann_and_whitneys_share_of_pairs() -> None:
     assert told(asked(1e-9), table)[1].value == pytest.approx(right - 0.5)
 
 
-@pytest.mark.loop(4)
+@pytest.mark.loop(3)
 @pytest.mark.wide
 @pytest.mark.parametrize("kind", LAWS)
 @pytest.mark.parametrize(
