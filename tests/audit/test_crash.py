@@ -22,8 +22,8 @@ def storms(folder: Path, rounds: int, seed: int) -> Damage:
 
 
 @pytest.mark.wide
-def test_fifty_kills_lose_no_acknowledged_charge(tmp_path: Path) -> None:
-    seen = storms(tmp_path, rounds=50, seed=1)
+def test_twenty_kills_lose_no_acknowledged_charge(tmp_path: Path) -> None:
+    seen = storms(tmp_path, rounds=20, seed=1)
     assert seen.acknowledged > 20
     assert (seen.lost, seen.excess, seen.broken) == (0, 0, 0)
 

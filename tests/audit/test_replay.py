@@ -57,7 +57,7 @@ from reticent.statistics import context, public_facts, ranks
 from reticent.statistics.answer import Answer
 from reticent.statistics.context import Step
 from reticent.statistics.counts import count_step as counts
-from reticent.statistics.hypotheses.hypothesis_test import OfTest
+from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest, OfTest
 from reticent.statistics.moments import moment_step as moments
 from reticent.statistics.moments import proportion_step as proportions
 from reticent.statistics.quantiles import quantile_step as quantiles
@@ -201,7 +201,7 @@ def test_everything_is_reached(on_engine: Callable[[Family, int], QueryRunner]) 
 
 @pytest.mark.wide
 def test_each_kind_of_test_is_made_and_none_exceeds(on_engine: Callable[[Family, int], QueryRunner]) -> None:
-    """A few plans that test, the first of each kind and relation, on a few pairs."""
+    """A few plans of tests, the first of each kind and relation, on a few pairs."""
     seen: set[tuple[str, str]] = set()
     every = set(get_args(OfTest)) - {"auto"}
     for key in range(2_000):
@@ -209,7 +209,7 @@ def test_each_kind_of_test_is_made_and_none_exceeds(on_engine: Callable[[Family,
             break
         dice = KeyedDice(f"tests {key}")
         schema = random_schema(dice)
-        prepared = random_plan(schema, dice)
+        prepared = random_plan(schema, dice, 2, [HypothesisTest])
         asked = {found[1] for step in prepared.steps if (found := re.search(r"^test\(.*kind=(\w+)", step.name))}
         kinds = {(kind, schema.person.adjacency) for kind in asked}
         if kinds <= seen:

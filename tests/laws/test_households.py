@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
@@ -94,9 +94,9 @@ class Engine:
         self.connection.unregister("source")
 
 
-def most_steps(engine: Engine, seed: int, worlds: int) -> int:
-    """The most steps from a table to the same without one household, of persons who name up to two each."""
-    dice, most = random.Random(seed), 0
+def all_steps(engine: Engine, seed: int, worlds: int) -> Iterator[int]:
+    """The steps from a table to the same without one household, of persons who name up to two each."""
+    dice = random.Random(seed)
     for _ in range(worlds):
         homes = {person: dice.sample(["g", "h", "i"], dice.choice((1, 1, 2))) for person in "abcdef"}
         rows = [(one, dice.choice(homes[one]), dice.randrange(10)) for one in homes for _ in range(dice.choice((1, 3)))]
@@ -104,19 +104,31 @@ def most_steps(engine: Engine, seed: int, worlds: int) -> int:
         whole = engine.kept(rows)
         for house in "ghi":  # a person belongs to the least that their rows name
             rest = [row for row in rows if min(named[row[0]]) != house]
-            most = max(most, steps(whole, engine.kept(rest)))
-    return most
+            yield steps(whole, engine.kept(rest))
 
 
 @pytest.mark.wide
-@pytest.mark.loop(4)
-@pytest.mark.parametrize("household", ["home", "people.home"])
-@pytest.mark.parametrize("condition", ["", "cost > 4"])
-@pytest.mark.parametrize("most", [1, 2])
-def test_a_household_moves_as_many_steps_as_persons_are_kept(most: int, condition: str, household: str) -> None:
+@pytest.mark.loop(3)
+@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize(
+    ("most", "condition", "household"),
+    [
+        (2, "cost > 4", "home"),
+        (1, "cost > 4", "home"),
+        (1, "", "home"),
+        (1, "", "people.home"),
+        (2, "", "home"),
+        (2, "", "people.home"),
+        (2, "cost > 4", "people.home"),
+        (1, "cost > 4", "people.home"),
+    ],
+)
+def test_a_household_moves_as_many_steps_as_persons_are_kept(
+    most: int, condition: str, household: str, seed: int
+) -> None:
     """Random worlds of six persons and three households; the bound is reached, so it could not be less."""
     schema = schema_of(most, household, condition)
-    assert most_steps(Engine(schema), 3, 40) == schema.person.moved == most
+    assert max(all_steps(Engine(schema), seed, 20)) == schema.person.moved == most
 
 
 def _torn(text: str) -> str:
@@ -137,7 +149,7 @@ def _over_everybody(text: str) -> str:
 @pytest.mark.parametrize("mutant", [_torn, _uncapped, _over_everybody])
 def test_the_enumeration_refutes_other_rules_of_households(mutant: Callable[[str], str]) -> None:
     schema = schema_of(1)
-    assert most_steps(Engine(schema, mutant), 3, 40) > schema.person.moved
+    assert any(found > schema.person.moved for found in all_steps(Engine(schema, mutant), 3, 40))
 
 
 def test_a_person_of_two_households_belongs_to_the_least_and_one_of_none_is_left_out() -> None:

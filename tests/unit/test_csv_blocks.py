@@ -68,9 +68,9 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[list[object]]]:
 
 def differ(
     slow: Callable[..., list[list[object]]], path: Path, runs: int, odd: float, patch: pytest.MonkeyPatch
-) -> int:
-    """How many files of a fixed stream both readers read otherwise; blocks and cells are short."""
-    draw, found = random.Random(f"csv {odd}"), 0
+) -> bool:
+    """Both readers read some file of a fixed stream otherwise; blocks and cells are short."""
+    draw = random.Random(f"csv {odd}")
     patch.setattr(files, "LONGEST_CELL", 40)
     for _ in range(runs):
         mark = b"\xef\xbb\xbf" if draw.random() < 0.2 else b""
@@ -78,25 +78,37 @@ def differ(
         path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
         names = draw.choice((NAMES, NAMES, ("town",), ()))
         patch.setattr(csv_blocks, "SIZE", draw.choice((1, 7, 32, 100, 1 << 20)))
-        found += list(columns(path, names)) != list(slow(path, names))
-    return found
+        if list(columns(path, names)) != list(slow(path, names)):
+            return True
+    return False
 
 
 @pytest.mark.parametrize("odd", [0.0, 0.02, 0.3])
 def test_both_readers_agree(
     odd: float, slow: Callable[..., list[list[object]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert differ(slow, tmp_path / "t.csv", 60, odd, monkeypatch) == 0
+    assert not differ(slow, tmp_path / "t.csv", 60, odd, monkeypatch)
 
 
 @pytest.mark.wide
-@pytest.mark.loop(4)
-@pytest.mark.parametrize("odd", [0.001, 0.01, 0.05, 0.6])
-@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+@pytest.mark.loop(2)
+@pytest.mark.parametrize(
+    ("name", "odd"),
+    [
+        ("t.csv", 0.001),
+        ("t.csv", 0.05),
+        ("t.csv", 0.01),  # so few odd cells that most blocks are plain
+        ("t.csv", 0.6),
+        ("t.csv.gz", 0.001),
+        ("t.csv.gz", 0.05),
+        ("t.csv.gz", 0.6),
+        ("t.csv.gz", 0.01),
+    ],
+)
 def test_both_readers_agree_on_many_files(
-    odd: float, name: str, slow: Callable[..., list[list[object]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, odd: float, slow: Callable[..., list[list[object]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert differ(slow, tmp_path / name, 1_500, odd, monkeypatch) == 0
+    assert not differ(slow, tmp_path / name, 1_500, odd, monkeypatch)
 
 
 @pytest.mark.wide
@@ -117,7 +129,7 @@ def test_the_comparison_finds_a_careless_reader(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(files, "plain_columns", mutant)
-    assert differ(slow, tmp_path / "t.csv", 300, 0.05, monkeypatch) > 0
+    assert differ(slow, tmp_path / "t.csv", 300, 0.05, monkeypatch)
 
 
 def test_a_plain_file_is_never_read_record_by_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
