@@ -205,13 +205,19 @@ class Objective:
 
     def sample(self, exact: ConvexObjective, entropy: Entropy) -> tuple[int, ...]:
         """The least point in steps of 2^finest, with both noises."""
-        cell = self.scale / Fraction(2) ** (self.half + 1)
+        cell, half, finest, last = _grids(self)
         blocks = (one_block(cell, self.block, entropy) for _ in range(self.size // self.block))
         tilt = tuple(2 * place + 1 for block in blocks for place in block)
-        found = integers(exact.least(tilt, self.half, self.ridge, self.tolerance, self.finest), "the least point")
+        found = integers(exact.least(tilt, half, self.ridge, self.tolerance, finest), "the least point")
         if len(found) != self.size:
             raise PublicParameterError(f"made for {self.size} numbers")
-        return self.last.sample(found, entropy)
+        return last.sample(found, entropy)
+
+
+@lru_cache(maxsize=8)
+def _grids(made: Objective) -> tuple[Fraction, int, int, Geometric]:
+    """The scale of the slope's noise in cells, exponents of half a cell and of the grid, and the last noise."""
+    return made.scale / Fraction(2) ** (made.half + 1), made.half, made.finest, made.last
 
 
 def one_sided_down(scale: Fraction, entropy: Entropy) -> int:
