@@ -34,6 +34,7 @@ from reticent.exact import gaussian, laplace, sampling
 from reticent.exact.alias_tables import KEPT
 from reticent.mechanisms import registry
 from reticent.mechanisms.exponential import Candidates, Exponential
+from reticent.mechanisms.gate import Specimen
 from reticent.mechanisms.gaussian import Gaussian, ScalarGaussian
 from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.laplace import Laplace
@@ -250,10 +251,15 @@ def _all(reader: int) -> bytes:
 # --- mechanisms ------------------------------------------------------------------------------------------------------
 
 
-def _mechanisms() -> Iterator[CaseCheck]:
-    """Every specimen whose law is stated, drawn as a release draws."""
+def specimens() -> list[Specimen[Any, Any]]:
+    """Every specimen whose law is stated."""
+    return [specimen for module in registry.ALL for specimen in module.SPECIMENS]
+
+
+def _mechanisms(listed: Sequence[Specimen[Any, Any]] | None = None) -> Iterator[CaseCheck]:
+    """Specimens, by default all of them, drawn as a release draws."""
     case = "mechanisms on the system's coins"
-    for specimen in (specimen for module in registry.ALL for specimen in module.SPECIMENS):
+    for specimen in specimens() if listed is None else listed:
         many = DRAWS if isinstance(specimen.mechanism, CHEAP) else FEWER
         values = [specimen.mechanism.sample(specimen.here, system()) for _ in range(many)]
 
@@ -284,7 +290,7 @@ def _arrays() -> Iterator[CaseCheck]:
                 yield _law(case, f"scale {scale}, {size:,} at once, {how}", noisy, scale, laplace_fit)
 
 
-def _choices() -> Iterator[CaseCheck]:
+def _choices(verbs: Sequence[str] = ("exponential", "permute-and-flip")) -> Iterator[CaseCheck]:
     """One of many candidates, all of them possible; scores rise by one, so that chances fall geometrically."""
     case, near = f"a choice among {AMONG}", Adjacency("add_remove")
     scores = np.arange(AMONG, dtype=np.int64)
@@ -294,7 +300,7 @@ def _choices() -> Iterator[CaseCheck]:
         ("exponential", Exponential(Linf(Fraction(1), near), 2 * rate), listed, _exponential),
         ("permute-and-flip", PermuteAndFlip(Linf(Fraction(1), near), 2 * rate), scores, _flips),
     ]
-    for name, made, exact, law in ways:
+    for name, made, exact, law in (way for way in ways if way[0] in verbs):
         for how, stream in _streams(name):
             values = [int(made.sample(exact, stream)) for _ in range(FEWER)]
             own, *others = (_fit(values, law(float(rate * wrong))) for wrong in (Fraction(1), *WRONG))

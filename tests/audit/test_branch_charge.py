@@ -204,7 +204,7 @@ KINDS: tuple[Kind | None, ...] = (None, "histogram", "series", "kernel", "bernst
 
 
 @pytest.mark.wide
-@pytest.mark.loop(6)
+@pytest.mark.loop(4)
 @pytest.mark.parametrize("near", ["add_remove", "substitute"])
 @pytest.mark.parametrize(("kind", "delta"), [*((kind, Fraction(0)) for kind in KINDS), ("series", Fraction(1, 10**6))])
 def test_every_branch_of_a_density_is_paid_for_in_both_currencies(

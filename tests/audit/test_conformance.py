@@ -50,7 +50,7 @@ FLOATS = "float answers refused"  # the integer mechanisms add their noise to a 
 
 
 @pytest.mark.wide
-@pytest.mark.loop(8)
+@pytest.mark.loop(5)
 @pytest.mark.parametrize("specimen", SPECIMENS, ids=[specimen.name for specimen in SPECIMENS])
 def test_every_mechanism_conforms(specimen: Specimen[Any, Any]) -> None:
     report = check([specimen], effort=QUICK)
@@ -346,7 +346,7 @@ def case_of(text: str, grouped: bool = False) -> Case:
 
 
 @pytest.mark.wide
-@pytest.mark.loop(9)
+@pytest.mark.loop(6)
 @pytest.mark.parametrize("text", ASKED)
 def test_every_statistic_conforms(text: str) -> None:
     """As people see it: refusals, proof, replay, round trip, and 200 answers a side that refute nothing."""
@@ -447,6 +447,7 @@ def differing(text: str, pair: Pair, epsilon: Fraction = Fraction(1)) -> Iterato
 
 
 @pytest.mark.wide
+@pytest.mark.loop(10)
 @pytest.mark.parametrize("text", NOISY)
 def test_the_noise_of_every_statistic_conforms(text: str) -> None:
     """What the compiled question hands to its mechanisms, on a row more: the audit refutes too little noise."""

@@ -69,7 +69,7 @@ def told(replayed: Replayed) -> Callable[[str], str]:
     return found
 
 
-@pytest.mark.loop(24)
+@pytest.mark.loop(16)
 @pytest.mark.few(3)
 @pytest.mark.parametrize("name", [name for name in FITS if name not in ROBUST])
 def test_no_fit_leaves_more_than_its_noise_lets_through(name: str, replayed: Replayed) -> None:

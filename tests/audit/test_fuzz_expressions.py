@@ -82,6 +82,7 @@ def test_fuzzed_expressions_end_in_words() -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("seed", range(1, 4))
 def test_more_fuzzed_expressions_end_in_words_and_tell_nothing(seed: int) -> None:
     assert fuzzed(seed, 400, 0.02) > 40

@@ -210,6 +210,7 @@ def housed(persons: int) -> Study:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("persons", [1, 3])
 def test_a_plan_about_households_passes_and_a_whole_household_reaches_what_is_declared(persons: int) -> None:
     found = housed(persons).audit(["count", "mean(x)", "persons", "histogram(g)"], epsilon=8, triples=40)

@@ -35,6 +35,7 @@ def test_a_release_under_a_private_cap_passes(kind: Kind) -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_so_does_one_in_rho(kind: Kind) -> None:
     assert audited(kind, 24, in_rho=True).findings == ()

@@ -60,6 +60,7 @@ def test_regressions_by_blocks_pass_and_reach_what_they_declare(kind: Kind) -> N
 
 
 @pytest.mark.wide
+@pytest.mark.loop(3)
 @pytest.mark.parametrize("place", range(len(ALL)))
 def test_statistics_without_bounds_pass_by_group_too(place: int) -> None:
     epsilon, questions = ALL[place]

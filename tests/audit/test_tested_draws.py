@@ -194,6 +194,7 @@ def test_the_engine_reads_what_is_put_in_order() -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(3)
 @pytest.mark.parametrize("case", PTR, ids=OUGHT)
 def test_a_threshold_off_by_one(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     def lower(self: ptr_test.Test, distance: int, entropy: Entropy) -> bool:

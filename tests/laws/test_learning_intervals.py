@@ -57,6 +57,7 @@ def test_the_curvature_of_any_number_of_columns_can_be_bought(delta: Fraction, k
             near.noise(moved(loss, reach, width, near.norm, near.neighbours), Fraction(1, 10))
 
 
+@pytest.mark.loop(11)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("norm", NORMS)

@@ -65,6 +65,7 @@ def drawn(seed: int, orders: tuple[int, ...], size: int) -> list[Move]:
     return [binary(Fraction(rng.choice([1, 2, 4, 9, 10, 30, 60]), 100), ratio, orders) for ratio in ratios]
 
 
+@pytest.mark.loop(7)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(12))
 def test_no_adversary_beats_an_odometer(seed: int) -> None:

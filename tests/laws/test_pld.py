@@ -232,6 +232,7 @@ EXTREME: list[Parts] = [
 ]
 
 
+@pytest.mark.loop(20)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("parts", EXTREME, ids=str)
 @pytest.mark.parametrize("delta", ["1e-6", "1e-15", "1e-30"])

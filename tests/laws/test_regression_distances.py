@@ -97,6 +97,7 @@ def moved(columns: int, kind: str, sides: tuple[int, ...], keys: range, size: in
         yield a, b, near
 
 
+@pytest.mark.loop(3)
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("columns", "sides"), [(1, (2,)), (2, (3, 6))])
 @pytest.mark.parametrize(("kind", "most"), [("substitute", 2), ("add_remove", 1)])

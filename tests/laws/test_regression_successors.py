@@ -345,6 +345,7 @@ def worst(plan: Any, kind: Kind) -> float:
     )
 
 
+@pytest.mark.loop(5)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 @pytest.mark.parametrize("name", ["theil_sen", "block_medians", "adassp", "over_beta"])

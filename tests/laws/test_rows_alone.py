@@ -75,7 +75,7 @@ def some(columns: int, rows: int = 150) -> Floats:
 
 
 @pytest.mark.wide
-@pytest.mark.loop(5)
+@pytest.mark.loop(4)
 @pytest.mark.parametrize("columns", [1, 2, 4, 9, 20])
 @pytest.mark.parametrize("classes", [2, 3, 9])
 def test_a_label_follows_from_its_row_alone(columns: int, classes: int) -> None:

@@ -79,6 +79,7 @@ def moves(plan: JointDensity, kind: Kind, most: int) -> tuple[int, int]:
     return worst, declared
 
 
+@pytest.mark.loop(3)
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("kind", "rows"), [("add_remove", 1), ("substitute", 1), ("add_remove", 2)])
 @pytest.mark.parametrize("missing", [False, True])
@@ -103,6 +104,7 @@ def test_a_record_counted_in_two_cells_moves_more_than_is_declared(monkeypatch: 
         moves(plan, "add_remove", 1)
 
 
+@pytest.mark.loop(6)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("columns", [2, 3, 4])
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])

@@ -179,8 +179,9 @@ def test_long_doubles_are_bounded_as_doubles_are() -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(3)
+@pytest.mark.parametrize("last", [0, None, 2], ids=["a tail from level 1", "as it is", "a tail from level 3"])
 @pytest.mark.parametrize("numbers", [(4,), (1, 4, 6)], ids=["one number of points", "several"])
-@pytest.mark.parametrize("last", [None, 0, 2], ids=["as it is", "a tail from level 1", "a tail from level 3"])
 def test_proposed_levels_have_the_law(
     last: int | None, numbers: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:

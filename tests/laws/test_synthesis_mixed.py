@@ -70,6 +70,7 @@ def planned(method: Method, kind: Kind, n: int, *, whole: bool) -> DensityMechan
     return mixed(options, column, terms, Fraction(2), Fraction(0), atoms=[Fraction(0)], missing=True)
 
 
+@pytest.mark.loop(20)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])

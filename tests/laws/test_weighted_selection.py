@@ -113,9 +113,10 @@ def test_a_list_by_weights_that_return_keeps_its_guarantee_between_all_neighbour
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize(("kind", "most"), [("add_remove", 3), ("substitute", 2)])
-@pytest.mark.parametrize("at_least", [1, 2])
+@pytest.mark.loop(6)
 @pytest.mark.parametrize(("epsilon", "delta"), LOSSES)
+@pytest.mark.parametrize("at_least", [1, 2])
+@pytest.mark.parametrize(("kind", "most"), [("add_remove", 3), ("substitute", 2)])
 def test_the_list_of_more_keys_keeps_its_guarantee(
     kind: Kind, most: int, at_least: int, epsilon: Fraction, delta: Fraction
 ) -> None:

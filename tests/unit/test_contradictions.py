@@ -147,7 +147,7 @@ def refuted(seed: int, count: int, rows: int) -> tuple[int, list[str]]:
     return found, wrong
 
 
-@pytest.mark.loop(12)
+@pytest.mark.loop(8)
 @pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.wide) for seed in range(3, 40))])
 def test_a_filter_that_is_refused_is_false_on_every_cell(seed: int) -> None:
     found, wrong = refuted(seed, 60, 300)

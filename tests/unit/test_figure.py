@@ -220,9 +220,10 @@ def test_the_scale_of_a_density_has_units_and_short_ticks() -> None:
 def test_figures_are_lines_and_text_without_pixels() -> None:
     for release in (made(table("fm", "abc", "ward")), released("density(x, y)").certificate):
         assert "<image" not in svg(release)
-        assert pdf(release).startswith(b"%PDF")
-        assert b"/CreationDate" not in pdf(release)
-        assert b"/Subtype /Image" not in pdf(release)
+        drawn = pdf(release)
+        assert drawn.startswith(b"%PDF")
+        assert b"/CreationDate" not in drawn
+        assert b"/Subtype /Image" not in drawn
 
 
 def test_a_release_is_saved_as_pdf(tmp_path: object) -> None:

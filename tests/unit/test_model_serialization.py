@@ -90,6 +90,7 @@ def by_pickle(model: Any) -> tuple[Any, bytes]:
     return pickle.loads(whole), whole
 
 
+@pytest.mark.loop(18)
 @pytest.mark.parametrize("way", [by_pickle, by_joblib])
 @pytest.mark.parametrize(("made", "own"), MODELS, ids=lambda part: getattr(part, "__name__", ""))
 def test_a_file_of_a_model_predicts_the_same_and_holds_no_row_and_no_ledger(

@@ -94,7 +94,7 @@ def clinic() -> rt.Study:
     return rt.study(rows, adjacency="substitute", columns=columns, budget="10", delta="1e-6")
 
 
-@pytest.mark.loop(20)
+@pytest.mark.loop(12)
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_refused_question_proposes_one_that_is_planned_as_it_stands(wrong: str, clinic: rt.Study) -> None:
     with pytest.raises(rt.ReticentError) as refused:

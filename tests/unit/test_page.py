@@ -317,6 +317,7 @@ def test_the_fragment_for_a_notebook_is_escaped_and_complete() -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(3)
 @pytest.mark.parametrize("certificate", [EXAMPLE, hostile(), extreme(), made()])
 def test_the_figure_is_xml_without_scripts_or_addresses(certificate: Certificate) -> None:
     text = picture_of(certificate)

@@ -31,6 +31,7 @@ Near = Literal["add_remove", "substitute"]
 X = [("x", Fraction(0), Fraction(1), False)]
 PLAIN = DensityTerms(Adjacency("add_remove"))
 MILLIONTH = Fraction(1, 10**6)
+NEAR: tuple[Near, ...] = ("add_remove", "substitute")
 KINDS: tuple[Kind, ...] = ("histogram", "series", "kernel", "bernstein")
 
 
@@ -168,8 +169,10 @@ def detail(kind: Kind, words: str) -> float:
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("near", ["add_remove", "substitute"])
+@pytest.mark.loop(4)
+@pytest.mark.parametrize(
+    ("kind", "near"), [(kind, near) for at, kind in enumerate(KINDS) for near in NEAR[:: -1 if at % 2 else 1]]
+)
 def test_needles_are_given_fine_detail_and_an_even_shape_coarse_detail(kind: Kind, near: Near) -> None:
     """10,000 rows: needles of 1/250 of the range take one of the finest three of every ladder, six times of six; an
     even shape does so by the noise of the choice alone, with a chance of at most .12: more than three have 3e-3."""
