@@ -112,6 +112,7 @@ def test_a_step_range_includes_its_end() -> None:
         ("mean", "mean of which column?"),
         ("mean()", "mean of which column?"),
         ("mean(x, y)", "one too many"),
+        ("regress(y ~ a, b)", "Write regress(y ~ a + b)."),
         ("quantile(x)", "which level?"),
         ("count(x)", "count takes no column. Write count, or count where x is not missing."),
         ("count(*)", "count takes no column. Write count."),

@@ -341,5 +341,7 @@ def _positions(kind: type[Statistic], plain: Sequence[str]) -> dict[str, str | S
         plain = [plain[0], *(level for level in levels if level)]
     if len(plain) > len(kind.positions):
         extra = plain[len(kind.positions)]
+        if kind.verb == "regress" and "~" in plain[0]:
+            raise QuestionError(f"Columns right of ~ stand with +. Write regress({' + '.join(plain)}).")
         raise QuestionError(f"{kind.verb} takes one column; '{extra}' is one too many. Options are written name=value.")
     return dict(zip(kind.positions, plain, strict=False))
