@@ -5,12 +5,15 @@ from __future__ import annotations
 import gc
 from collections import Counter
 from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling
 
+from tests.conventions.tree import ROOT
 from tests.support.replayed_noise import SYSTEM, drawn_from, stream
 
 if TYPE_CHECKING:
@@ -109,6 +112,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for place, case in enumerate(cases):
             if place not in kept:
                 case.add_marker("wide")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Run the tests of a file in one process, and those of all files that use Spark in one: they share its session."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    made = LoadFileScheduling(config, log)
+    made._split_scope = lambda nodeid: of_one_process(nodeid.partition("::")[0])
+    return made
+
+
+@cache
+def of_one_process(name: str) -> str:
+    """The name of a file of tests, or "spark" of one that imports Spark's session or the places of every engine."""
+    text = (ROOT / name).read_text("utf-8")
+    shared = any(f"from tests.support.{kit} import" in text for kit in ("spark_kit", "engine_places"))
+    return "spark" if shared else name
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

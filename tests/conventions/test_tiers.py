@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 
 import pytest
 
-from tests.conftest import engine_of, pytest_terminal_summary, spread
+from tests.conftest import engine_of, of_one_process, pytest_terminal_summary, spread
 from tests.conventions.tree import ROOT
 
 TIERS = ("test", "test-all", "audit")
@@ -119,6 +119,14 @@ def test_a_case_has_the_mark_that_its_place_gives(case: int, request: pytest.Fix
 def test_a_loop_leaves_the_cases_between_to_the_audit(case: int, request: pytest.FixtureRequest) -> None:
     alone = request.node.session.testscollected < 2
     assert alone or (request.node.get_closest_marker("audit") is None) == (case in spread(10, 2))
+
+
+def test_files_that_use_spark_run_in_one_process_and_each_other_file_in_its_own() -> None:
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in sorted(TESTS.rglob("test_*.py"))}
+    use = {name for name, text in texts.items() if re.search(r"^@needs_spark|params=EVERY\)", text, flags=re.MULTILINE)}
+    assert {"tests/engines/test_spark.py", "tests/engines/test_bins.py"} < use
+    assert {name for name in texts if of_one_process(name) == "spark"} == use
+    assert all(of_one_process(name) == name for name in texts.keys() - use)
 
 
 @pytest.mark.parametrize("case", range(6))

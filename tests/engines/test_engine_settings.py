@@ -234,19 +234,13 @@ def test_a_server_that_is_silent_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
 # --- Parquet in Spark -------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def spark() -> Iterator[Any]:
-    session = started()
-    yield session
-    session.stop()
-
-
 @needs_spark
 @pytest.mark.wide
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_spark_reads_parquet_files_as_duckdb_does_and_refuses_those_it_would_leave_out(
-    spark: Any, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
+    started()
     for part in range(3):
         rows = {"x": [part, 5, None], "who": [f"p{part}", "q", None]}
         pq.write_table(pa.table(rows), tmp_path / f"part{part}.parquet")

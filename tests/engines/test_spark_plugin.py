@@ -29,14 +29,9 @@ from reticent.ledger.claim_file import DatabaseTable
 from reticent.ledger.fingerprint import source_at
 from tests.conventions.tree import ROOT
 from tests.engines.test_against_reference import SECRET, shown
-from tests.support.spark_kit import frame, needs_spark, started
+from tests.support.spark_kit import MEMORY, UNHEARD, frame, needs_spark, plugged, started
 
-PLUGIN: Final = {
-    "": "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
-    ".driver": "org.apache.derby.jdbc.EmbeddedDriver",
-}
 CAP: Final = 2
-MEMORY: Final = "jdbc:derby:memory:clinic;create=true"
 PLACE: Final = "spark:clinic.records.visits"
 ROWS: Final[Mapping[str, Any]] = {
     "patient": [i * i % 211 for i in range(300)],
@@ -48,21 +43,12 @@ ROWS: Final[Mapping[str, Any]] = {
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 
 
-def settings(url: str) -> dict[str, str]:
-    """Those of Spark that name the catalog."""
-    return {f"spark.sql.catalog.clinic{name}": value for name, value in {**PLUGIN, ".url": url}.items()}
-
-
 @pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
+def spark() -> Any:
     session = started()
-    session._jvm.java.lang.System.setProperty("derby.stream.error.file", os.devnull)
-    for name, value in settings(MEMORY).items():
-        session.conf.set(name, value)
     session.sql("CREATE NAMESPACE clinic.records")
     frame(session, ROWS).writeTo("clinic.records.visits").create()
-    yield session
-    session.stop()
+    return session
 
 
 @pytest.fixture
@@ -205,9 +191,9 @@ def test_the_command_line_publishes_from_a_plugin_that_the_configuration_names(r
         "spark.master": "local[2]",
         "spark.driver.bindAddress": HERE,
         "spark.driver.host": HERE,
-        "spark.driver.extraJavaOptions": f"-Dderby.stream.error.file={os.devnull}",
+        "spark.driver.extraJavaOptions": UNHEARD,
         "spark.sql.shuffle.partitions": "2",
-        **settings(f"jdbc:derby:{tmp_path}/clinic"),
+        **plugged(f"jdbc:derby:{tmp_path}/clinic"),
     }
     (tmp_path / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in told.items()), "utf-8")
     (tmp_path / "visits.toml").write_text(STUDY, "utf-8")

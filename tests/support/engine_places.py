@@ -46,7 +46,4 @@ def placed(engine: str) -> Iterator[Place]:
                 yield put
         case _:
             spark = spark_kit.started()
-            try:
-                yield lambda columns: spark_kit.frame(spark, columns)
-            finally:
-                spark.stop()
+            yield lambda columns: spark_kit.frame(spark, columns)

@@ -1,7 +1,9 @@
-"""Spark for tests: one session of this process, tables in it, and what a client of a server prints.
+"""Spark for tests: one session of a process, tables in it, and what a client of a server prints.
 
-As a program, with the address of a master as its argument or ``SPARK_REMOTE`` in its environment, it prints the answers
-of one table.
+The session is never stopped: a Java that has run a while takes half of what a new one takes, and its engine is tested.
+
+As a program it prints the answers of one table. Its argument is the address of a master; without one it takes the
+server of ``SPARK_REMOTE``. With a second argument the engine is tested first.
 """
 
 from __future__ import annotations
@@ -23,6 +25,12 @@ from reticent.data.spark_table import open_frame
 from reticent.data.table import Table
 from reticent.demo.spark_server import HERE, QUIET, SHORT_LIVED, lacking
 
+PLUGIN: Final = {
+    "": "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
+    ".driver": "org.apache.derby.jdbc.EmbeddedDriver",
+}
+MEMORY: Final = "jdbc:derby:memory:clinic;create=true"
+UNHEARD: Final = f"-Dderby.stream.error.file={os.devnull}"
 PERSON: Final = Person("add_remove", "who", rows=3)
 
 
@@ -36,8 +44,13 @@ needs_spark = pytest.mark.skipif(
 )
 
 
+def plugged(url: str) -> dict[str, str]:
+    """Settings of Spark that name the catalog "clinic", which is a database behind a plugin."""
+    return {f"spark.sql.catalog.clinic{name}": value for name, value in {**PLUGIN, ".url": url}.items()}
+
+
 def started(master: str = "local[2]") -> Any:
-    """A classic session in a far time zone, whose plans are for little data."""
+    """The classic session of this process, in a far time zone, whose plans are for little data."""
     from pyspark.sql import SparkSession
 
     settings = {
@@ -48,7 +61,9 @@ def started(master: str = "local[2]") -> Any:
         "spark.driver.bindAddress": HERE,
         "spark.executor.memory": "512m",
         "spark.sql.adaptive.enabled": "false",  # plans anew at each step, which takes longer than little data
-        **dict.fromkeys(("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"), SHORT_LIVED),
+        "spark.driver.extraJavaOptions": f"{SHORT_LIVED} {UNHEARD}",
+        "spark.executor.extraJavaOptions": SHORT_LIVED,
+        **plugged(MEMORY),
     }
     return SparkSession.builder.master(master).config(map=settings).getOrCreate()
 
@@ -69,7 +84,7 @@ def asked(every: int = 11) -> list[Query]:
     return queries()[::every]
 
 
-def main(address: str) -> None:
+def main(address: str = "", *tested: str) -> None:
     from pyspark.sql import SparkSession
 
     from tests.engines.test_against_reference import SECRET, arrays, columns, random_rows, shown
@@ -78,10 +93,11 @@ def main(address: str) -> None:
     spark = started(address) if address else SparkSession.builder.getOrCreate()
     rows = random_rows(random.Random(5), 60)
     opened = table(frame(spark, arrays(rows)), Schema(columns(), PERSON))
-    opened.probe()
+    if tested:
+        opened.probe()
     print(repr(shown(opened.run(asked(33), SECRET))))
     spark.stop()
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2] or [""])
+    main(*sys.argv[1:])
