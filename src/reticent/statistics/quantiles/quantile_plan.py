@@ -44,7 +44,7 @@ def _expected(draws: QuantileDraws, people: int) -> ExpectedAccuracy:
     weights = _weights(draws, rows * draws.groups)
     size, squares = weights[0].powers[1] * rows, weights[0].squares
     bounded = not draws.cells.free
-    tied = bounded and _ties_expected(draws, size, _width(draws) / shapes.SPANS)
+    tied = _usually_tied(draws, size)
     replies, both = (
         _replies(draws, size, rule, tied=tied) for rule in (reply_rule.gives_replies, reply_rule.all_feasible)
     )
@@ -106,9 +106,19 @@ def replies_almost_surely(draws: QuantileDraws, *, among_ties: bool) -> bool:
     bool
     """
     values = float(draws.setting.units or 0)
-    tied = not draws.cells.free and _ties_expected(draws, values, _width(draws) / shapes.SPANS)
+    tied = _usually_tied(draws, values)
     both = _replies(draws, values, reply_rule.all_feasible, tied=tied)
     return (tied or not among_ties) and all(chance >= SURE for _, chance in both)
+
+
+def chance_of_both(draws: QuantileDraws, values: float) -> float:
+    """Probability that so many values of the usual shape have a reply with both ends."""
+    return _replies(draws, values, reply_rule.all_feasible, tied=_usually_tied(draws, values))[0][1]
+
+
+def _usually_tied(draws: QuantileDraws, values: float) -> bool:
+    """Tell if so many values of the usual shape between bounds count as tied."""
+    return not draws.cells.free and _ties_expected(draws, values, _width(draws) / shapes.SPANS)
 
 
 def _width(draws: QuantileDraws) -> float:

@@ -22,6 +22,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from math import isqrt
 from typing import ClassVar, TypeVar
 
@@ -400,10 +401,16 @@ def prepare(
         most = setting.units * kept_rows(person, setting.per)
         if units is None and not reply_rule.gives_a_reply(draws, most // 2):
             few = replace(draws, pricing=priced(FEW_SIZE_SHARE))
-            draws = few if reply_rule.gives_a_reply(few, most) else draws
+            draws = max(draws, few, key=partial(_chances, most=most))
         reply_rule.refuse_if_hopeless(draws, name, most)
     labels = public_facts.labels(keys, inner)
     return QuantileStep(name, draws, labels, tuple(caveats), possible(asked, setting), bounds=bounds)
+
+
+def _chances(draws: QuantileDraws, most: int) -> tuple[float, float]:
+    """Probabilities of a reply with both ends: of the most values, to three places, and of half of them."""
+    whole, half = (quantile_plan.chance_of_both(draws, values) for values in (most, most // 2))
+    return round(whole, 3), half
 
 
 def _with_all(data: Counts, draws: Callable[[Counts], T]) -> T:
