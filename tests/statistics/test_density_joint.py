@@ -24,6 +24,7 @@ from reticent.synthesis.histogram import histogram, unit_of
 from reticent.synthesis.joint_grid import JointDensity, joint
 from reticent.synthesis.linear_queries import DensityTerms
 from reticent.synthesis.series import grid
+from tests.support.stat_laws import in_two_lengths
 
 Floats = NDArray[np.float64]
 
@@ -129,11 +130,14 @@ def stretches(law: Callable[[int, int], Floats], n: int, most: int, kind: Kind, 
     return np.array(found)
 
 
+CORRELATED: Final = ((skewed, 1_000, 20), (zeros, 6_000, 2_000), (skewed, 6_000, 100))
+
+
 @pytest.mark.wide
-@pytest.mark.loop(1)
-@pytest.mark.parametrize(("repeats", "least"), [(REPEATS // 2, 15), (REPEATS, 34)])
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("law", "n", "most"), [(skewed, 1_000, 20), (zeros, 6_000, 2_000), (skewed, 6_000, 100)])
+@pytest.mark.parametrize(
+    ("law", "n", "most", "kind", "repeats", "least"),
+    in_two_lengths([(*case, kind) for case in CORRELATED for kind in KINDS], (3,), (REPEATS // 2, 15), (REPEATS, 34)),
+)
 def test_the_interval_of_a_rank_correlation_holds_that_of_the_records(
     law: Callable[[int, int], Floats], n: int, most: int, kind: Kind, repeats: int, least: int
 ) -> None:

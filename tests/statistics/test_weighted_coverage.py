@@ -29,6 +29,7 @@ from reticent.statistics.quantiles.quantile_step import QuantileStep
 from reticent.statistics.weighted.weighted_step import WeightedStep
 from tests.statistics.test_coverage import stretch, too_high, too_low
 from tests.support.stat_fake import Fake, answered
+from tests.support.stat_laws import in_two_lengths
 
 Floats = NDArray[np.float64]
 RUNS = 1_000
@@ -108,11 +109,11 @@ CASES: list[tuple[str, Kind, str, int]] = [
 ]
 
 
-@pytest.mark.loop(1)
 @pytest.mark.wide
-@pytest.mark.parametrize("runs", [600, RUNS])
-@pytest.mark.parametrize(("question", "kind", "epsilon", "size"), CASES)
-@pytest.mark.parametrize("table", [made_up, of_people])
+@pytest.mark.parametrize(
+    ("table", "question", "kind", "epsilon", "size", "runs"),
+    in_two_lengths([(table, *case) for table in (made_up, of_people) for case in CASES], (5,), (600,), (RUNS,)),
+)
 def test_weighted_intervals_cover_and_their_mutants_do_not(
     table: Callable[[], dict[str, Floats]], question: str, kind: Kind, epsilon: str, size: int, runs: int
 ) -> None:
@@ -180,9 +181,10 @@ QUANTILES: list[tuple[Callable[[], dict[str, Floats]], str, float, Kind, str, in
 
 
 @pytest.mark.wide
-@pytest.mark.loop(2)
-@pytest.mark.parametrize("runs", [300, 600])
-@pytest.mark.parametrize(("table", "question", "level", "kind", "epsilon", "size"), QUANTILES)
+@pytest.mark.parametrize(
+    ("table", "question", "level", "kind", "epsilon", "size", "runs"),
+    in_two_lengths(QUANTILES, (1, 3), (300,), (600,)),
+)
 def test_weighted_quantiles_cover_and_their_mutants_do_not(
     table: Callable[[], dict[str, Floats]], question: str, level: float, kind: Kind, epsilon: str, size: int, runs: int
 ) -> None:
@@ -207,9 +209,7 @@ DISTANCES: list[tuple[Callable[[], dict[str, Floats]], Kind, str, int]] = [
 
 
 @pytest.mark.wide
-@pytest.mark.loop(1)
-@pytest.mark.parametrize("runs", [300, 600])
-@pytest.mark.parametrize(("table", "kind", "epsilon", "size"), DISTANCES)
+@pytest.mark.parametrize(("table", "kind", "epsilon", "size", "runs"), in_two_lengths(DISTANCES, (2,), (300,), (600,)))
 def test_weighted_distances_of_quartiles_cover_and_their_mutants_do_not(
     table: Callable[[], dict[str, Floats]], kind: Kind, epsilon: str, size: int, runs: int
 ) -> None:
@@ -310,9 +310,10 @@ DESIGNED: list[tuple[SampleDesign, Callable[..., Drawn], str, Kind, str, float]]
 
 
 @pytest.mark.wide
-@pytest.mark.loop(3)
-@pytest.mark.parametrize("runs", [250, 400])
-@pytest.mark.parametrize(("design", "draw", "question", "kind", "epsilon", "spread"), DESIGNED)
+@pytest.mark.parametrize(
+    ("design", "draw", "question", "kind", "epsilon", "spread", "runs"),
+    in_two_lengths(DESIGNED, (1, 3, 5), (250,), (400,)),
+)
 def test_answers_of_strata_and_of_margins_cover_and_their_mutants_do_not(
     design: SampleDesign, draw: Callable[..., Drawn], question: str, kind: Kind, epsilon: str, spread: float, runs: int
 ) -> None:

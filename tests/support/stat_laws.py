@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from reticent.data.schema import Column, integer, real
@@ -78,3 +80,16 @@ def _truth(name: str, question: str) -> float:
     mean = moment(1)
     variance = moment(2) - mean * mean
     return {"mean": mean, "variance": variance, "sd": math.sqrt(variance)}[verb]
+
+
+def in_two_lengths(
+    cases: Sequence[tuple[object, ...]], kept: Sequence[int], short: tuple[object, ...], long: tuple[object, ...]
+) -> list[Any]:
+    """Cases of a coverage test: short runs of those at the places kept, and for the audit long runs of all.
+
+    A mutant that short runs refute in one case may pass them in another.
+    """
+    return [
+        *(pytest.param(*cases[place], *short) for place in kept),
+        *(pytest.param(*case, *long, marks=pytest.mark.audit) for case in cases),
+    ]
