@@ -590,11 +590,13 @@ def test_a_reader_of_files_that_looks_at_other_rows_is_found(
     assert [found for found, _ in uneven(Schema(COLUMNS, Person("add_remove", "who", 2)))] == [FILES[kind]]
 
 
+@pytest.mark.loop(1)
 @pytest.mark.wide
-def test_the_report_says_which_reader_of_files_looks_at_other_rows(broken: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", FILES)
+def test_the_report_says_which_reader_of_files_looks_at_other_rows(broken: pytest.MonkeyPatch, kind: type[Any]) -> None:
     assert list(uneven(Schema(COLUMNS, Person("add_remove", "who", 2)))) == []
-    read_as_broken(broken, CsvFile, without_repeated_rows)
-    assert "csv" in "".join(line.reason for line in reader_rows.check().failures)
+    read_as_broken(broken, kind, without_repeated_rows)
+    assert FILES[kind] in "".join(line.reason for line in reader_rows.check().failures)
 
 
 @pytest.mark.wide

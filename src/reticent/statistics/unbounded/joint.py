@@ -363,8 +363,8 @@ class JointQuantiles:
         the magnitude is known the one of fewest candidates is supposed.
         """
         n, part = max(size.surely, 0.0), share(self.cells, self._supposed(size, among), tied=size.tied)
-        root = self._of_size(n, rarest(self.cells)) and self._outweigh(n, part, depths=1)
         below, above = self._outermost
+        root = self._of_size(n, rarest(self.cells)) and self._outweigh(n, part, below[:1] + above[:1])
         return root and self._outweigh(n, part, below), root and self._outweigh(n, part, above)
 
     def _holds(self, size: GroupSize, among: Cells | None) -> bool:
@@ -375,11 +375,11 @@ class JointQuantiles:
         """
         among, n = self._supposed(size, among), max(size.values, 0.0)
         part = share(self.cells, among, tied=size.tied)
-        near = share(self.cells, among, tied=False, spreads=NEAR)
+        near, (below, above) = share(self.cells, among, tied=False, spreads=NEAR), self._outermost
         return (
             self._of_size(size.likely, usual_share(self.cells))
-            and (self.root not in self.wanted or self._outweigh(size.likely, part, depths=1))
-            and self._outweigh(n, near)
+            and (self.root not in self.wanted or self._outweigh(size.likely, part, below[:1] + above[:1]))
+            and self._outweigh(n, near, below + above)
         )
 
     def _supposed(self, size: GroupSize, among: Cells | None) -> Cells:
@@ -392,10 +392,9 @@ class JointQuantiles:
         choice, ranks = self.magnitude, n * float(1 - self._far)
         return choice is None or choice.rate(self._far) * ranks >= against_prior(part, 1.0 / GUESSED)
 
-    def _outweigh(self, n: float, part: float, *of: Sequence[tuple[float, float]], depths: int | None = None) -> bool:
-        """Tell if n values outweigh the candidates, of which they have a share, in every draw of the first depths."""
+    def _outweigh(self, n: float, part: float, draws: Sequence[tuple[float, float]]) -> bool:
+        """Tell if n values outweigh the candidates, of which they have a share, in each of these outermost draws."""
         needed = against_prior(part, 1.0 / GUESSED)
-        draws = (draw for side in of or self._outermost for draw in side[:depths])
         return all(rate * n * share >= needed + math.log1p(rate * n / 2.0) for rate, share in draws)
 
     @cached_property
@@ -450,12 +449,8 @@ class JointQuantiles:
         return min(max(low, least), most), max(min(high, most), least)
 
     def _end(self, q: Fraction, upper: bool, drawn: JointDraw) -> float:
-        """An end; where it reaches beyond the next value, that value's end, which reaches further.
-
-        Towards the root it is the root's end where the value may lie outwards of the data.
-        """
-        if not drawn.sure[not upper] and (q < self.root if upper else q > self.root):
-            q = self.root
+        """An end; where it reaches beyond the next value, that value's end, which reaches further."""
+        q = self._reaching(q, upper, drawn.sure)
         place, step = self.levels.index(q), 1 if upper else -1
         key = (q, upper)
         while key not in drawn.ends:
@@ -465,6 +460,10 @@ class JointQuantiles:
             key = (self.levels[place], upper)
         assert drawn.around is not None
         return drawn.around.edges(drawn.ends[key] // SLICES)[upper]
+
+    def _reaching(self, q: Fraction, upper: bool, sure: Sides) -> Fraction:
+        """The level of an end: towards the root it is the root's where the value may lie outwards of the data."""
+        return self.root if not sure[not upper] and (q < self.root if upper else q > self.root) else q
 
     def expected_end(self, q: Fraction, away: Mapping[Fraction, float], *, upper: bool, sure: Sides) -> float | None:
         """The level of an end in a plan, by the rule of ``_end``.
@@ -485,8 +484,7 @@ class JointQuantiles:
         float or None
             At most 0, or at least 1, beyond all values; None at the end of the column.
         """
-        start = self.root if not sure[not upper] and (q < self.root if upper else q > self.root) else q
-        place, step = self.levels.index(start), 1 if upper else -1
+        place, step = self.levels.index(self._reaching(q, upper, sure)), 1 if upper else -1
         while 0 <= place < len(self.levels) and self.levels[place] in self.wanted:
             found, beside = float(self.levels[place]) + step * away[self.levels[place]], place + step
             if not 0 <= beside < len(self.levels) or step * found < step * self.levels[beside]:
