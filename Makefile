@@ -34,8 +34,8 @@ demo-spark: $(VENV)/.spark ## publish the same from a Spark server of its own, w
 test: $(VENV)/.test ## run the tests that a change breaks first, some 5 minutes on two cores
 	$(BIN)/python -m pytest -m "not wide and not audit" -n 2 --dist loadfile --durations=15
 
-test-all: $(VENV)/.test ## run the tests that `make test` leaves out: coverage loops, wide laws, command-line spawns
-	$(BIN)/python -m pytest -m "wide and not audit" -n 2 --dist loadfile --durations=15
+test-all: $(VENV)/.test ## run these and the wide ones: coverage loops, laws of many cases, command-line spawns
+	$(BIN)/python -m pytest -m "not audit" -n 2 --dist loadfile --durations=15
 
 quick: $(VENV)/.check ## check what changed since main: its types, its tests and the conventions
 	$(BIN)/python .ci/quick.py
@@ -46,7 +46,6 @@ check: $(VENV)/.check ## format, lint, types, import contracts, documentation
 	@# types beside the rest; those of benchmarks apart, since a script imports its neighbours by their bare names
 	{ $(BIN)/mypy src tests && MYPYPATH=benchmarks $(BIN)/mypy benchmarks; } & types=$$!; \
 	$(BIN)/lint-imports \
-	  && $(BIN)/python -m pytest tests/conventions/test_circles.py tests/conventions/test_docs_pages.py \
 	  && $(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html; rest=$$?; \
 	wait $$types && exit $$rest
 

@@ -65,8 +65,9 @@ def test_a_column_of_something_else_is_no_array_of_numbers(column: pa.Array) -> 
         values_of(column)
 
 
+@pytest.mark.loop(2)
 @pytest.mark.few(1)
-@pytest.mark.parametrize("kind", ["csv", "parquet", "lists", "arrays"])
+@pytest.mark.parametrize("kind", ["parquet", "csv", "lists", "arrays"])
 def test_a_release_imports_no_pandas(tmp_path: Path, kind: str) -> None:
     """It took a fifth of a second and 35 MB of the first release of a process, which reads no pandas."""
     pytest.importorskip("pandas")
