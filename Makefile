@@ -34,8 +34,8 @@ demo-spark: $(VENV)/.spark ## publish the same from a Spark server of its own, w
 test: $(VENV)/.test ## run the tests that a change breaks first, some 5 minutes on two cores
 	$(BIN)/python -m pytest -m "not wide and not audit" -n 2 --dist loadfile --durations=15
 
-test-all: $(VENV)/.test ## run these and the wide ones: coverage loops, laws of many cases, command-line spawns
-	$(BIN)/python -m pytest -m "not audit" -n 2 --dist loadfile --durations=15
+test-all: $(VENV)/.test ## run the tests that `make test` leaves out: coverage loops, wide laws, command-line spawns
+	$(BIN)/python -m pytest -m "wide and not audit" -n 2 --dist loadfile --durations=15
 
 quick: $(VENV)/.check ## check what changed since main: its types, its tests and the conventions
 	$(BIN)/python .ci/quick.py

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reticent.demo.postgres_server import PostgresServer
     from tests.support.ledger_places import Places
 
-FEW = 3  # cases of one test that `make test` runs
+FEW = 2  # cases of one test that `make test` runs
 WHOLE = "tests/golden/", "tests/conventions/"
 
 # Red means a change: cases and noise are the same in every run, and a busy machine fails none of them.

@@ -222,7 +222,7 @@ def test_a_plan_about_households_passes_and_a_whole_household_reaches_what_is_de
     assert Fraction(1, 2) < found.loss <= 1
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("question", ["count", "persons"])
 def test_a_plan_for_one_person_of_a_household_is_refuted_where_three_are_kept(question: str) -> None:
     schema = housed(3).schema

@@ -260,7 +260,6 @@ RIGHT: list[tuple[Draw, Loss, float]] = [  # with the bound at delta 0 that a sh
 ]
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(("draw", "claim", "least"), RIGHT, ids=[case[0].__name__ for case in RIGHT])
 def test_what_is_right_is_not_refuted_and_hardly_overstated(draw: Draw, claim: Loss, least: float) -> None:
     found = audited(draw)

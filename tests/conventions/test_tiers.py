@@ -1,4 +1,4 @@
-"""`make test-all` or `make audit` runs each test; `make test` a part of the first, with one of every file."""
+"""One of `make test`, `make test-all` and `make audit` runs each test; every file of tests keeps one in the first."""
 
 from __future__ import annotations
 
@@ -31,16 +31,26 @@ def commands() -> dict[str, str]:
     return found
 
 
-def test_every_test_is_run_before_the_audit_or_by_it() -> None:
+def chosen(words: str, **marks: bool) -> bool:
+    """Tests with these marks are run by a command that selects by these words."""
+    return bool(eval(words, {"__builtins__": {}}, marks))
+
+
+def test_every_test_is_run_by_exactly_one_target() -> None:
     for wide, audit in itertools.product((False, True), repeat=2):
-        marks = {"wide": wide, "audit": audit}
-        runs = {tier for tier, words in commands().items() if eval(words, {"__builtins__": {}}, marks)}
-        assert runs == ({"audit"} if audit else {"test-all"} if wide else {"test", "test-all"}), marks
+        runs = [tier for tier, words in commands().items() if chosen(words, wide=wide, audit=audit)]
+        assert len(runs) == 1, (wide, audit, runs)
 
 
-def test_ci_runs_the_tests_and_the_checks() -> None:
+def test_ci_runs_both_tiers_and_the_checks() -> None:
     text = (ROOT / ".ci" / "run").read_text("utf-8")
-    assert re.findall(r"^make (check|test-all|test)\b", text, flags=re.MULTILINE) == ["check", "test-all"]
+    ((words, options),) = re.findall(r"""^\S+python -m pytest -m "([^"]+)" (.*?) &&""", text, flags=re.MULTILINE)
+    assert options in (ROOT / "Makefile").read_text("utf-8")
+    tiers = commands()
+    for wide, audit in itertools.product((False, True), repeat=2):
+        either = any(chosen(tiers[tier], wide=wide, audit=audit) for tier in ("test", "test-all"))
+        assert chosen(words, wide=wide, audit=audit) == either
+    assert re.findall(r"^make \S+", text, flags=re.MULTILINE) == ["make check"]
 
 
 def marks(listed: list[ast.expr]) -> set[str]:

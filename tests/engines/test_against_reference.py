@@ -430,7 +430,7 @@ def test_a_table_without_rows_gives_zeros(make: Callable[[list[Row], Path], obje
     assert shown(open_table(source, schema).run(asked, SECRET)) == expected(schema, [], asked)
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.loop(4)
 @pytest.mark.parametrize("person", persons())
 @pytest.mark.parametrize("size", [7, 300])
@@ -455,7 +455,6 @@ ATOMS: dict[str, list[Cell]] = {
 }
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ATOMS)
 @pytest.mark.parametrize("narrow", [4.0, 0.3])
 def test_atoms_and_infinities_have_exact_order_statistics(

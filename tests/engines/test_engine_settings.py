@@ -63,7 +63,7 @@ def test_the_engine_that_has_the_rows_reads_them_and_no_other_does(engine: tuple
         assert "Nothing was read." in str(refused.value)
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 def test_a_limit_that_an_engine_does_not_keep_is_refused_before_the_charge(engine: tuple[str, Place]) -> None:
     _name, put = engine
     opened = study(put(ROWS))

@@ -283,6 +283,7 @@ def test_each_cell_is_what_the_operation_means(seed: int) -> None:
         assert cells_agree(plain, schema, random_rows(random.Random(seed), 60)) > 4
 
 
+@pytest.mark.wide
 def test_a_cell_that_differs_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     ((plain, schema),) = views(5, 1, 12)
     monkeypatch.setattr("tests.support.data_reference.evaluate", lambda tree, cells: None)

@@ -173,7 +173,6 @@ def test_queries_of_the_same_groups_share_a_statement_and_are_answered_as_if_alo
     assert len(set(told.asked)) == 6  # two of the groups, one without, and three that are asked alone
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("query", "said"),
     [
@@ -217,7 +216,6 @@ WIDE = [
 ]
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(("low", "high"), WIDE)
 def test_sums_are_exact_at_the_ends_of_what_is_allowed(low: Fraction, high: Fraction) -> None:
     values = [float("-inf"), float(low), float(high), float("inf"), float((low + high) / 2), 1e308, -1e308, None]

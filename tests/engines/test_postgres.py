@@ -81,6 +81,7 @@ def test_rows_in_place_give_what_the_reference_gives(db: Database, person: Perso
     assert shown(open_table(placed(db, rows), schema).run(asked, SECRET)) == expected(schema, rows, asked)
 
 
+@pytest.mark.wide
 def test_some_queries_of_rows_in_place_give_what_the_reference_gives(db: Database) -> None:
     rows, asked = random_rows(random.Random(6), 60), queries()[::14]
     schema = Schema(columns(), persons()[1])
@@ -98,6 +99,7 @@ def test_random_plans_on_random_tables_agree(db: Database, seed: int) -> None:
         expressions.agree(plain, schema, rows, engine)
 
 
+@pytest.mark.wide
 def test_a_random_plan_agrees(db: Database) -> None:
     engine = Postgres(address(db.server.url(READER, "x")).conninfo)
     plain, schema = next(expressions.views(100, 1))
@@ -169,6 +171,7 @@ def test_the_server_reads_the_numbers_that_each_format_says(db: Database) -> Non
         assert read_by(open_table(url, schema_of(form)), len(SENT)) == meant(SENT, form)
 
 
+@pytest.mark.wide
 def test_the_server_reads_dates_of_every_spelling(db: Database) -> None:
     url = db.table({"x": "text"}, [(text,) for text in DATES])
     for column in SPELT:
@@ -412,6 +415,7 @@ STEADY = {
 }
 
 
+@pytest.mark.wide
 def test_narrow_tables_of_the_server_are_read_where_they_are_and_others_are_copied(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -631,7 +635,7 @@ def rows_of(table: Mapping[str, Sequence[object]]) -> list[tuple[object, ...]]:
 KINDS = {int: "bigint", str: "text", float: "double precision", bool: "boolean"}
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", ["left", "inner", "key"])
 def test_further_tables_in_the_database_stand_beside_rows_as_in_memory(db: Database, kind: str) -> None:
     """Patients on the person, public wards by a key, and accounts of people, in one database and in memory."""

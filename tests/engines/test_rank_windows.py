@@ -132,6 +132,7 @@ def have_one_law(one: Runs, other: Runs, levels: Sequence[Fraction], shifts: Seq
     return all(all(map(np.array_equal, clipped(one, *aim), clipped(other, *aim))) for aim in asked)
 
 
+@pytest.mark.wide
 def test_scores_are_those_of_all_values(place: Place, apart: None) -> None:
     table = open_table(place(rows()), schema())
     whole = open_table(rows(), schema()).answers([replace(query, windows=None) for query in ASKED], KEY, schema())
@@ -149,6 +150,7 @@ def test_scores_are_those_of_all_values(place: Place, apart: None) -> None:
     assert stayed > 900
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("column", ["y", "free"])
 def test_all_values_are_read_where_a_window_is_too_narrow(monkeypatch: pytest.MonkeyPatch, column: str) -> None:
     """As the noise of a size makes it once in e^40 releases; the answer is that of all values by the same coins."""

@@ -134,7 +134,7 @@ def test_a_bad_sample_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None
     assert content(table.run([Ranks("y")], KEY)[0]) == many
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.usefixtures("long")
 def test_a_long_result_comes_in_parts(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """No more than a part of the values is here at a time, whichever engine has them."""

@@ -77,7 +77,7 @@ def test_nothing_is_told_of_rows_that_are_read_in_this_process() -> None:
     assert [note.split(" leave ")[0] for note in notes("spark", asked)] == [f"a fit: {ROWS}"]
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize(("engine", "place"), [("postgres", "the database"), ("spark", "the cluster")])
 def test_plans_tell_what_leaves_the_rows_place(monkeypatch: pytest.MonkeyPatch, engine: str, place: str) -> None:
     """As if the rows were there; whole numbers and means bring none."""

@@ -119,7 +119,6 @@ def worst_ratio(scale: float, ridge: float) -> float:
     return found
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("jacobian", [Fraction(1, 10), Fraction(1, 2), Fraction(9, 10)])
 def test_the_density_of_the_least_point_keeps_epsilon_and_without_the_jacobian_it_does_not(jacobian: Fraction) -> None:
     """A row pulls by 1 where it begins to bend: both factors are reached at once, so no smaller epsilon would do."""

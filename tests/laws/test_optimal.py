@@ -231,7 +231,6 @@ MIXED = {Fraction(n, 1000): 20 * (1 + n % 4) for n in (12, 17, 23, 35, 41, 58, 6
 REPEATED: list[dict[Fraction, int]] = [{Fraction(1, 10): 100}, {Fraction(1, 2): 10, Fraction(1, 20): 200}, MIXED]
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("kinds", REPEATED, ids=["alike", "two kinds", "ten kinds"])
 def test_it_is_at_most_half_a_percent_above_a_privacy_loss_distribution(kinds: dict[Fraction, int]) -> None:
     from dp_accounting.pld import common, privacy_loss_distribution
@@ -262,7 +261,6 @@ def printed_tail(epsilon: Fraction, count: int, i: int, *, terms: int | None = N
         return Decimal(total) / (1 + grown) ** count
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(("epsilon", "count"), [("1/10", 100), ("1/2", 9), ("1/100", 400), ("2", 30)])
 def test_on_its_lattice_optimal_composition_is_the_printed_sum(epsilon: str, count: int) -> None:
     each = Fraction(epsilon)

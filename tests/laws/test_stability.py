@@ -204,7 +204,6 @@ def moved_by(condition: str, person: Person, query: Query) -> list[int]:
     return [int(most) for most in np.abs(each[:, None] - base[None, :]).sum(axis=2).max(axis=(0, 1))]
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(("person", "touch"), FILTERED)
 def test_no_neighbour_moves_an_integer_of_chosen_rows_further_than_its_stability(
     person: Person, touch: int | None

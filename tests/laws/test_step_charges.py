@@ -53,6 +53,7 @@ def shortfalls(monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], Counter[str]
     return found, seen
 
 
+@pytest.mark.wide
 def test_a_step_charges_the_epsilon_that_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
     found, seen = shortfalls(monkeypatch)
     assert found == []

@@ -172,6 +172,7 @@ def test_init_supposes_the_encoding_of_each_further_table(study: Path) -> None:
     assert "âge" in text
 
 
+@pytest.mark.wide
 def test_check_does_not_doubt_a_decimal_point_that_was_said(study: Path) -> None:
     (study.parent / "clinic.csv").write_text("pid;age;cost;town;diagnosis\n", "utf-8")
     for decimal, doubted in (("", True), ('decimal = "."\n', False)):
@@ -194,6 +195,7 @@ def test_a_certificate_that_is_not_there_is_said_to_be_missing(study: Path) -> N
     assert "There is no certificate table1.json. A release writes one: STEM.json." in done.said
 
 
+@pytest.mark.wide
 def test_check_names_a_tab_between_cells(study: Path) -> None:
     text = study.read_text("utf-8").replace("[study]", '[study]\ndelimiter = "\\t"')
     study.write_text(text, "utf-8")
@@ -201,6 +203,7 @@ def test_check_names_a_tab_between_cells(study: Path) -> None:
     assert "The file is read as: a tab between cells" in run("check", str(study)).said
 
 
+@pytest.mark.wide
 def test_check_says_that_a_cell_with_a_sign_is_no_number(study: Path) -> None:
     """It is said before a charge: all cells of such a column are missing (docs/how-to/own_csv.md)."""
     assert "A cell such as 5 % or € 5 is no number" in run("check", str(study)).said
@@ -238,6 +241,7 @@ def test_check_refuses_a_parquet_column_that_holds_lists(tmp_path: Path) -> None
     assert "column tags holds list: a cell has several values" in done.said
 
 
+@pytest.mark.wide
 def test_check_doubts_a_decimal_point_between_semicolons(study: Path) -> None:
     """As ``init`` does; a declared decimal comma, and commas between cells, are not doubted."""
     for sign, decimal, doubted in ((";", "", True), (";", 'decimal = ","\n', False), (",", "", False)):

@@ -70,7 +70,6 @@ def test_the_parser_knows_near_names() -> None:
     assert "See: reticent plan --help" in done.said
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("verb", ["", "ledger"])
 def test_no_verb_shows_the_help(verb: str) -> None:
     done = run(*verb.split())
@@ -80,7 +79,6 @@ def test_no_verb_shows_the_help(verb: str) -> None:
 # --- hostile input ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("number", "said"),
     [
@@ -103,7 +101,6 @@ def test_an_epsilon_that_is_none_is_refused(study: Path, number: str, said: str)
     assert states(study) == []
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("ask", "said"),
     [
@@ -152,7 +149,6 @@ def hostile(folder: Path, kind: str) -> Path:
     return path
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["missing", "folder", "binary", "empty", "table", "deep", "json"])
 def test_hostile_files_are_refused_by_every_verb(study: Path, kind: str) -> None:
     path = str(hostile(study.parent, kind))
@@ -179,7 +175,6 @@ def test_hostile_files_are_refused_by_every_verb(study: Path, kind: str) -> None
     assert states(study) == []
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["missing.csv", ".", "clinic.toml", "nul\x00byte.csv", "x" * 5000])
 def test_a_source_that_is_no_table_is_refused_uncharged(study: Path, name: str) -> None:
     shown = name.replace("\x00", "\\u0000")
@@ -509,7 +504,6 @@ def test_a_full_or_closed_output_loses_no_files(study: Path) -> None:
     assert (study.parent / "closed.json").exists()
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("typed", [("init", "."), ("init", "/"), ("explain", "x" * 5000), ("verify", "x" * 5000)])
 def test_names_that_are_no_files_are_refused(typed: tuple[str, ...]) -> None:
     done = run(*typed)

@@ -146,7 +146,6 @@ def test_a_refusal_says_once_that_nothing_was_charged_and_a_ledger_speaks_for_it
         raise LedgerError("the disk failed")
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("word", ["dorp", "Drop", "zero"])
 def test_a_misspelt_rule_for_missing_values_is_told_what_it_may_be(word: str, tmp_path: Path) -> None:
     said = 'missing is "drop", or the public number that stands in'
@@ -163,7 +162,6 @@ def test_a_misspelt_rule_for_missing_values_is_told_what_it_may_be(word: str, tm
     assert rt.real(0, 9, missing="1/2").missing == Fraction(1, 2)
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -258,6 +258,7 @@ def test_an_answer_that_counts_its_values_beside_public_rows_tells_the_share_fre
     assert set(leaves(again.guarantee)) >= {question, "iqr(price)"}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("asked", "columns", "told"),
     [

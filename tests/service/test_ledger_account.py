@@ -49,6 +49,7 @@ def test_a_charge_is_spent_before_the_receipt_is_held(ledger: Ledger) -> None:
     assert line.entry == receipt.entry == ledger.head
 
 
+@pytest.mark.few(1)
 def test_a_failed_release_stays_spent(ledger: Ledger) -> None:
     receipt = ledger.reserve(eps(1), adjacency=PERSON, what="x")
     ledger.fail(receipt, "f-31")
@@ -88,7 +89,6 @@ def test_a_receipt_is_committed_by_the_ledger_that_issued_it(ledger: Ledger) -> 
     assert ledger.verify() == ()
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("budget", "spent", "asked", "words"),
     [
@@ -193,7 +193,6 @@ def test_what_a_refusal_advises_fits() -> None:
         charge(ledger, eps(str(refusal.value).split('epsilon="')[1].split('"')[0]))
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("ratio", "words"),
     [
@@ -277,6 +276,7 @@ def test_a_zcdp_ledger_gains_a_delta_by_amendment() -> None:
     assert ledger.verify() == ()
 
 
+@pytest.mark.few(1)
 def test_a_key_replayed_a_hundred_times_charges_once(ledger: Ledger) -> None:
     first = ledger.reserve(ONE, adjacency=PERSON, what="x", key="k", request_digest="q")
     assert not first.replayed

@@ -177,7 +177,6 @@ def parts() -> Path:
 SPELLINGS = ("parts/p1.parquet", "parts/*.parquet", "parts/p*.parquet", "parts/p[1].parquet", "p*ts/p1.parquet")
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("first", SPELLINGS)
 def test_every_spelling_of_a_pattern_finds_the_one_ledger(parts: Path, first: str) -> None:
     charge(opened(Path(first), "rand.ledger"))
@@ -423,7 +422,6 @@ def test_a_claim_that_can_be_written_nowhere_is_refused(source: Path, monkeypatc
     assert not list(Path().glob("*reticent*"))
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("text", ["", "{}", "[1]", "\u00e9", '{"format":2}', "[" * 100_000])
 def test_a_damaged_claim_is_refused_in_words(source: Path, text: str) -> None:
     Path("randhie.csv.reticent").write_text(text)

@@ -221,7 +221,6 @@ def rows(*events: object) -> Iterator[Row]:
 OPENED = Opened("i", "t", Adjacency("add_remove"), PureDP(ONE.epsilon), None, None, None)
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("events", "words"),
     [

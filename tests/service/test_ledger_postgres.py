@@ -350,6 +350,7 @@ def test_a_role_that_may_select_and_insert_charges_and_changes_nothing(place: st
         ledger_at(clerk.replace(kept.schema, "another"))
 
 
+@pytest.mark.wide
 def test_the_steps_of_the_page_give_a_role_a_ledger_that_another_makes(servers: Places, tmp_path: Path) -> None:
     """One role owns the schema and releases first; the other is told by doctor, and follows without a further grant."""
     admin = str(servers.new())
@@ -496,6 +497,7 @@ def test_a_study_charges_a_ledger_on_a_server(study: Path) -> None:
     assert {one.stat().st_mode & 0o777 for one in ledger_folder.iterdir()} == {0o600}
 
 
+@pytest.mark.wide
 def test_the_verbs_of_a_ledger_take_a_url_or_the_study(study: Path, tmp_path: Path) -> None:
     place = str(rt.open(study).spec.ledger)
     run("release", str(study), "--ask", "count", "--epsilon", "1", "--out", str(tmp_path / "one"), "--yes")

@@ -106,7 +106,6 @@ def test_the_name_a_ledger_is_built_under_does_not_refuse_it(file: Path) -> None
     timer.join()
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "statement",
     [
@@ -122,7 +121,6 @@ def test_the_table_only_grows(file: Path, statement: str) -> None:
     assert Ledger.open(file).verify() == ()
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "statement",
     [
@@ -147,7 +145,6 @@ def without_triggers(file: Path, *statements: str) -> None:
             connection.execute(statement)
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "statements",
     [
@@ -223,7 +220,6 @@ def test_a_damaged_number_of_an_entry_is_refused_in_words(read: str, cell: objec
         asked[read]()
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("length", [0, 1, 99, 100, 4095, 4096, 6000])
 def test_a_file_cut_short_is_refused_in_words(file: Path, length: int) -> None:
     file.write_bytes(file.read_bytes()[:length])
@@ -390,7 +386,6 @@ def test_a_ledger_that_is_made_while_another_process_looks_for_it_is_found(
     assert Ledger.open(path).spent() == eps(2)
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("adjacency", "budget", "source", "ends", "words"),
     [

@@ -113,6 +113,7 @@ def test_a_timeout_that_is_none_is_refused(study: rt.Study, timeout: Any) -> Non
     assert study.ledger.spent() == eps(0)
 
 
+@pytest.mark.wide
 def test_what_takes_too_long_draws_nothing_and_stays_charged(study: rt.Study, monkeypatch: pytest.MonkeyPatch) -> None:
     watched, stages = Table._watched, list[str]()
 

@@ -78,6 +78,7 @@ def test_made_up_rows_come_back_as_the_source_is_written(study: Path) -> None:
     check_like_the_source(Path("synthetic.csv"))
 
 
+@pytest.mark.wide
 def test_the_same_study_file_reads_the_made_up_rows(study: Path) -> None:
     release = rt.open(study).release(["density(Größe)"], epsilon=2)
     pickle.loads(pickle.dumps(release)).synthetic(rows=2_000).to_csv("made_up.csv")

@@ -82,7 +82,7 @@ STUDIES = {
 FIRST = ("small", "visits", "a sixth passes")
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("name", FIRST)
 def test_a_plan_and_a_rehearsal_agree(name: str) -> None:
     compare(STUDIES[name])

@@ -242,6 +242,7 @@ def test_a_plan_of_tied_values_without_bounds_promises_no_reply_that_never_comes
     assert sum(isinstance(one, Reply) for one in found) <= 2
 
 
+@pytest.mark.wide
 def test_an_epsilon_that_helps_is_enough_for_values_far_from_0() -> None:
     """The advice was for the likeliest shape: of 70 releases at the epsilon that it named none had a reply."""
     incomes = np.exp(np.random.default_rng(2).normal(9.8, 0.8, 6_000)).round()

@@ -260,7 +260,7 @@ def test_an_option_that_moved_into_the_record_says_so(study: rt.Study, verb: str
     assert study.ledger.spent() == eps(0)
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "typed",
     [

@@ -559,7 +559,7 @@ def test_a_document_of_the_command_line_is_told_no_size(tmp_path: Path, monkeypa
     assert len(study.ledger.releases()) == 1
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize(("timeout", "outcome"), [(1e-6, "refused"), (0.2, "told"), (3600, "nothing")])
 def test_a_timeout_below_the_forecast_is_told_at_a_terminal_and_refused_where_no_machine_keeps_it(
     timeout: float, outcome: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -340,6 +340,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "visits.toml"
 
 
+@pytest.mark.wide
 def test_the_command_line_has_the_options_of_a_release(file: Path) -> None:
     """But those that a statement says itself, and an extension, whose statistics have no word in SQL."""
     by_hand = {"named", "ask", "columns", "extensions"}

@@ -129,6 +129,7 @@ def rows_of_persons() -> Iterator[tuple[str, int, float]]:
             yield name, cap, float(np.minimum(sizes, cap).mean())
 
 
+@pytest.mark.wide
 def test_the_guess_of_rows_is_near_real_tables() -> None:
     """Half-way was up to 4.5 times too much; the guess is within a factor of 3, and nearer over all tables."""
     logs = {"guess": 0.0, "half-way": 0.0}
@@ -164,7 +165,7 @@ def test_every_line_supposes_the_same_rows(question: str, adjacency: Any) -> Non
     assert plain.to_json()["rows_each_assumed"] is True
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", ["holdout", "sparse_vector", "leaderboard"])
 def test_a_session_and_a_model_suppose_the_same_rows(kind: Any) -> None:
     study = visits("add_remove")

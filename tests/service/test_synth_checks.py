@@ -132,6 +132,7 @@ def test_few_rows_are_judged_by_more_of_the_same_density() -> None:
     assert "too few" not in release.synthetic().good_for()[0]
 
 
+@pytest.mark.wide
 def test_the_shell_is_told_its_own_spelling_of_checks(study: Path) -> None:
     words = ("--epsilon", "2", "--rows", "10", "--yes", "--out")
     code, text = run("synth", study, "--columns", "cost", "--checks", "0", *words, study.with_name("a.csv"))

@@ -126,6 +126,7 @@ def of_answer(answer: rt.Answer) -> dict[tuple[str, ...], object]:
     return {tuple(str(key) for _, key in cell.label): value for cell, value in zip(answer, values(answer), strict=True)}
 
 
+@pytest.mark.wide
 def test_a_line_of_sql_joins_the_tables_as_the_study_declares(study: Path, same_noise: Callable[[], None]) -> None:
     opened = rt.open(study)
     assert str(opened.plan(SQL, epsilon=3).lines[0].name) == ASK
@@ -525,6 +526,7 @@ def test_a_household_is_one_person_of_the_guarantee(study: Path) -> None:
             opened.plan([asked], epsilon=1)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("form", ["each row of a household", "persons of a household"])
 def test_every_sentence_on_a_guarantee_names_the_household(form: str, tmp_path: Path) -> None:
     """The plan, the release and its page, certificate and table, the officer's list, and the ledger."""

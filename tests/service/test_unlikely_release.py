@@ -413,6 +413,7 @@ def _of_two_columns(people: int | None) -> rt.Study:
 APART = ("quantile(y, 0.25)", "median(y)", "quantile(y, 0.75)")
 
 
+@pytest.mark.wide
 def test_quantiles_that_are_asked_one_by_one_name_the_question_that_draws_them_together() -> None:
     of = _of_two_columns(None)
     helps = of.plan(APART, epsilon=1, people=500).helps

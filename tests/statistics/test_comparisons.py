@@ -201,7 +201,7 @@ def test_a_ratio_of_groups_covers_where_the_divisor_is_badly_known(runs: int) ->
     assert not too_low(sum(found) + declined, runs)  # without a reply the set of Fieller is unbounded, and covers
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("epsilon", ["0.3", "2"])
 def test_a_total_of_counts_covers(epsilon: str) -> None:
     asked, truth = {"histogram(k)": epsilon}, float(SIZE)

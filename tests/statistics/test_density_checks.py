@@ -312,8 +312,8 @@ def _unread(people: int | None, columns: int = 2) -> rt.Study:
     return rt.study({name: [1.0] for name in names}, adjacency="add_remove", columns=declared, budget=9, **more)
 
 
+@pytest.mark.wide
 @pytest.mark.loop(3)
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("people", "epsilon", "columns", "tables"),
     [

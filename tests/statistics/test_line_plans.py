@@ -142,7 +142,6 @@ def related(columns: RelatedColumns, people: int, key: int, many: int) -> tuple[
     return placed[0], placed[1]
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("shape", "delta"),
     [

@@ -71,7 +71,6 @@ def test_the_bound_for_a_replaced_row_holds_on_a_fine_grid() -> None:
         assert pairs.max() <= float(plain_change((Fraction(0), *weights[1:]))) + 1e-12
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["soft", "plain"])
 @pytest.mark.parametrize("order", [1, 2, 4])
 def test_moments_come_back(kind: Kind, order: int) -> None:

@@ -89,8 +89,8 @@ def check(law: Law, question: str, *, whole: bool) -> None:
         assert min(every) / CLOSE - step <= seen <= max(every) * CLOSE + step, (kind, question, every, seen)
 
 
+@pytest.mark.wide
 @pytest.mark.loop(8)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("whole", [False, True], ids=["real", "integer"])
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("name", CHOSEN_BY)
@@ -98,8 +98,8 @@ def test_an_ordinary_column_lies_in_the_range_of_its_plan(name: str, question: s
     check(CHOSEN_BY[name], question, whole=whole)
 
 
+@pytest.mark.wide
 @pytest.mark.loop(7)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("whole", [False, True], ids=["real", "integer"])
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("name", MET_LATER)
@@ -175,6 +175,7 @@ def test_the_planned_number_is_still_that_of_the_usual_shape() -> None:
     assert planned.noise / CLOSE <= seen <= planned.noise * CLOSE
 
 
+@pytest.mark.wide
 def test_dates_of_some_years_lie_in_the_range_of_a_decade() -> None:
     days = np.datetime64("2012-01-01") + np.arange(1461)
     study = rt.study(
@@ -268,6 +269,7 @@ def test_the_range_of_a_plan_without_bounds_has_a_long_tail(question: str) -> No
     assert 0.4 < seen / quartiles / (shapes["a long tail"] or 1.0) < 2.5
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("question", ["regress(y ~ x + z)", "mean(x)", "sd(x)", "median(x)", "quantile(a, 0.9)"])
 def test_no_first_width_falls_as_epsilon_falls(question: str) -> None:
     """A slope had been planned at ± 0.129 for ε 1 and at ± 0.106 for ε .3, silently of columns with a wider spread."""

@@ -102,7 +102,7 @@ def _weights_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rank_blocks, "_by_weight", lambda weights, entropy: uniform(len(weights), entropy))
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("mutant", [_all_accepted, _too_few_accepted, _weights_left_out])
 def test_the_comparison_of_laws_rejects_a_mutant(
     monkeypatch: pytest.MonkeyPatch, mutant: Callable[[pytest.MonkeyPatch], None]

@@ -83,7 +83,6 @@ def test_what_a_bought_number_of_rows_makes_costs_what_was_charged(method: str) 
     assert seen >= 3
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("method", TESTED)
 def test_mode_paper_needs_a_public_number_of_rows(method: str) -> None:
     """Its delta is made of n: made of a bought n it would not be the one that was charged."""
@@ -99,7 +98,6 @@ def test_mode_paper_needs_a_public_number_of_rows(method: str) -> None:
         assert 0 < loss.delta < DELTA
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -127,7 +125,6 @@ def test_numbers_that_doubles_do_not_hold_are_refused() -> None:
         made("regress(y ~ a, blocks=40000, method=R_S)", Person("substitute"), 60_000)
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 @pytest.mark.parametrize("method", [method for method in METHODS if method != "adassp"])
 def test_a_column_that_does_not_vary_gets_no_reply(method: str, kind: Kind) -> None:

@@ -152,7 +152,6 @@ def test_the_stable_bin_holds_the_width_of_the_table() -> None:
     assert below > 10  # half the upper end would not hold it
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "question", ["scale(x, unit=1e-7)", "median(x, method=M, unit=1e-7)", "quantile(x, 0.9, method=M, unit=1e-7)"]
 )
@@ -193,7 +192,6 @@ def test_a_bought_number_that_is_too_small_is_no_reply() -> None:
         assert isinstance(answered(step, rows, Replayed(question)).outcome, NoReply)
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("question", "kind", "n", "says"),
     [
@@ -244,7 +242,6 @@ def test_whole_numbers_are_read_as_they_are() -> None:
     assert abs(outcome.value.value - 50) < 10
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 @pytest.mark.parametrize("question", ["median(x, method=smooth)", "trimmed_mean(x, method=smooth)"])
 def test_smooth_sensitivity_costs_no_delta_needs_bounds_and_tells_no_accuracy(question: str, kind: Kind) -> None:

@@ -54,7 +54,6 @@ def test_discrete_laplace_of_large_scale(scale: int, factor: Fraction, fits: boo
     assert (kolmogorov(values, laplace_cdf(scale)) > ERROR) is fits
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(("factor", "fits"), FACTORS)
 @pytest.mark.parametrize("variance", [Fraction(1, 2), Fraction(1), Fraction(100)])
 def test_discrete_gaussian_cell_by_cell(variance: Fraction, factor: Fraction, fits: bool) -> None:
@@ -63,7 +62,6 @@ def test_discrete_gaussian_cell_by_cell(variance: Fraction, factor: Fraction, fi
     assert (p > ERROR) is fits
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(("factor", "fits"), FACTORS)
 @pytest.mark.parametrize("variance", [10**6, 5 * 10**6, 10**12, 2**111])
 def test_discrete_gaussian_of_large_variance(variance: int, factor: Fraction, fits: bool) -> None:
@@ -71,7 +69,6 @@ def test_discrete_gaussian_of_large_variance(variance: int, factor: Fraction, fi
     assert (kolmogorov(values, gaussian_cdf(variance**0.5)) > ERROR) is fits
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("shift", [0, 1])
 def test_large_tables_of_long_arrays_give_the_same_law(shift: int) -> None:
     """From 65,536 values on, other tables serve; a shift by one is noticed."""
@@ -137,7 +134,6 @@ def test_values_of_a_replayed_stream_are_pinned() -> None:
     assert [one_discrete_gaussian(10**10, stream) for _ in range(3)] == PINNED[5]
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("source", [system(), Replayed(1)], ids=["system", "replayed"])
 @pytest.mark.parametrize("parameter", [0, -1, 1.0, 10.0, True, "1", None, float("nan")])
 def test_floats_and_bad_ranges_are_refused(parameter: object, source: Replayed) -> None:

@@ -117,7 +117,7 @@ PARTS: dict[str, Callable[[CandidateRange], CandidateRange]] = {
 }
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("side", PARTS)
 @pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(2, 3)])
 def test_the_law_over_blocks_of_slices_is_the_law_over_slices(side: str, share: Fraction) -> None:

@@ -154,7 +154,6 @@ class Silent:
         raise AssertionError("something was drawn")
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("row", [(1, 2), (), (1.0,), (True,), [1], (Fraction(1),)], ids=repr)
 def test_rows_that_are_no_integer_vectors_are_refused_before_anything_is_drawn(row: Any) -> None:
     with pytest.raises(PublicParameterError, match="tuple of 1 int"):
@@ -163,7 +162,6 @@ def test_rows_that_are_no_integer_vectors_are_refused_before_anything_is_drawn(r
         WithoutReplacement(Bare(SUB), 1, 2).sample([(1,), row], Silent())
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("count", [0, 2, 4])
 def test_another_number_of_rows_than_stated_is_refused_before_anything_is_drawn(count: int) -> None:
     with pytest.raises(PublicParameterError, match="number is public"):
@@ -177,14 +175,12 @@ def test_an_empty_table_is_a_table() -> None:
     assert Poisson(Bare(ADD), Fraction(1, 2), length=2).sample([], Silent()) == (0, 0)
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("length", [0, -1, True, 1.0])
 def test_a_length_out_of_range_is_refused(length: Any) -> None:
     with pytest.raises(PublicParameterError, match="length"):
         Poisson(Bare(ADD), Fraction(1, 2), length)
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("answer", ["maybe", ("yes", 34), None, 1, ["yes"]], ids=repr)
 def test_an_answer_with_something_attached_is_refused_before_anything_is_drawn(answer: Any) -> None:
     made = ShuffledResponse(RandomizedResponse(Fraction(1, 10), Fraction(1, 2)), 150, Fraction(1, 1000), "ballot box")
@@ -193,14 +189,12 @@ def test_an_answer_with_something_attached_is_refused_before_anything_is_drawn(a
     assert "maybe" not in str(caught.value)
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("randomizer", [[two_coins()] * 1000, None, Bare(ADD)], ids=["one each", "none", "another"])
 def test_more_than_one_randomizer_is_refused(randomizer: Any) -> None:
     with pytest.raises(PublicParameterError, match="one and the same"):
         ShuffledResponse(randomizer, 1000, Fraction(1, 10**6), "ballot box")
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("size", [1, 3, 6])
 def test_every_unit_takes_one_coin_whether_it_takes_part_or_not(size: int) -> None:
     class Counted:
@@ -222,7 +216,6 @@ def test_every_unit_takes_one_coin_whether_it_takes_part_or_not(size: int) -> No
         assert entropy.asked == 12
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("size", [-1, 4, 1.0, True])
 def test_a_subset_of_no_such_size_is_refused_before_anything_is_drawn(size: Any) -> None:
     with pytest.raises(PublicParameterError):
@@ -277,7 +270,6 @@ def alphabet(specimen: Specimen[Any, Any]) -> Iterator[Any]:
         yield from ((out,) for out in range(-60, 70))
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("specimen", SPECIMENS, ids=NAMES)
 def test_the_law_keeps_the_guarantee_between_the_neighbours_and_hardly_less(specimen: Specimen[Any, Any]) -> None:
     laws = [[specimen.mass(side, out) for out in alphabet(specimen)] for side in (specimen.here, specimen.there)]
@@ -298,7 +290,6 @@ def _hockey(here: Sequence[float], there: Sequence[float], epsilon: float) -> fl
     return sum(max(0.0, a - math.exp(epsilon) * b) for a, b in zip(here, there, strict=True))
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("module", [subsampling, shuffled_response], ids=lambda module: module.__name__)
 def test_every_mechanism_carries_statement_source_proof_and_deviations(module: Any) -> None:
     for heading in ("Statement.", "Source.", "Proof.", "Deviations."):

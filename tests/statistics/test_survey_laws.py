@@ -112,7 +112,6 @@ def supported(made: Finite, answer: int, heard: int) -> bool:
             raise AssertionError
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(("cells", "width"), [(1, 1), (5, 3), (4, 9), (12, 1)])
 def test_a_number_is_unbiased_without_remainder(cells: int, width: int) -> None:
     made = LocalMean(cells, width, Fraction(3, 2))
@@ -178,7 +177,6 @@ def p_value(found: Counter[int], made: Finite, truth: int) -> float:
     return float(scipy.stats.chisquare([found[heard] for heard in kept], expected, sum_check=False).pvalue)
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("name", MADE)
 def test_many_at_once_have_the_law_of_one(name: str) -> None:
     made = MADE[name](ONE)
@@ -198,7 +196,6 @@ def test_one_at_a_time_has_the_law_too(name: str) -> None:
     assert p_value(Counter(made.sample(truth, stream) for _ in range(4000)), made, truth) > LEVEL
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("chance", [Fraction(1, 3), Fraction(1, 256), Fraction(1), Fraction(0), Fraction(999, 1000)])
 def test_many_coins_are_exact_in_every_digit(chance: Fraction) -> None:
     tossed = local_coins.coins(chance, 1_000_000, Replayed(f"coins {chance}"))
@@ -251,7 +248,6 @@ def test_orders_with_a_tie_are_drawn_again() -> None:
     assert entropy.calls == 2
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("bad", [Fraction(0), Fraction(-1), Fraction(1000), Fraction(1, 10**14)], ids=str)
 def test_an_epsilon_out_of_range_is_refused(bad: Fraction) -> None:
     for make in MADE.values():

@@ -1,7 +1,7 @@
 """What mypy must refuse, and what it must let pass: the types are part of the interface.
 
 A snippet marks a line that must fail with ``# error:`` and a part of the message. Lines without a mark must pass. All
-snippets go to one mypy process, which keeps its cache between runs.
+snippets, and the statistic of CONTRIBUTING's recipe, go to one mypy process, which keeps its cache between runs.
 """
 
 from __future__ import annotations
@@ -11,6 +11,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from tests.conventions.test_statistic_recipe import CODE
 
 ROOT = Path(__file__).parents[2]
 
@@ -145,12 +150,20 @@ SNIPPETS = {
 }
 
 
+@pytest.mark.few(99)
+@pytest.mark.parametrize("name", SNIPPETS)
+def test_a_snippet_imports_what_there_is(name: str) -> None:
+    lines = dedent(SNIPPETS[name]).splitlines()
+    exec("\n".join(line for line in lines if line.startswith(("import ", "from "))), {})
+
+
+@pytest.mark.wide
 def test_mypy_finds_the_marked_errors_and_no_others() -> None:
     folder = ROOT / ".mypy_cache" / "snippets"  # always the same one: cached errors remember their paths
     folder.mkdir(parents=True, exist_ok=True)
     wanted = {}
-    for name, text in SNIPPETS.items():
-        lines = [line.removeprefix(" " * 8) for line in text.strip("\n").splitlines()]
+    for name, text in (SNIPPETS | {"range_count": CODE}).items():
+        lines = dedent(text).strip("\n").splitlines()
         (folder / f"{name}.py").write_text("\n".join(lines).rstrip() + "\n")
         marks = {number: re.search(r"# error: (.*)", line) for number, line in enumerate(lines, start=1)}
         wanted.update({(name, number): mark[1] for number, mark in marks.items() if mark})
@@ -171,7 +184,7 @@ def mypy(folder: Path) -> dict[tuple[str, int], str]:
             "mypy",
             *options,
             "--cache-dir=cache",
-            *(f"{name}.py" for name in sorted(SNIPPETS)),
+            *(f"{name}.py" for name in sorted([*SNIPPETS, "range_count"])),
         ],
         cwd=folder,
         env={**os.environ, "MYPYPATH": str(ROOT / "src")},

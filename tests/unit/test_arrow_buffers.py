@@ -29,6 +29,7 @@ sys.exit("pandas" in sys.modules)
 CELLS = {"x": ["n/a", *(str(n / 5) for n in range(39))], "g": ["a", "é"] * 20, "d": ["2020-03-01"] * 40}
 
 
+@pytest.mark.wide
 @given(st.lists(st.one_of(st.none(), st.text())))
 def test_texts(cells: list[str | None]) -> None:
     found = texts(cells)
@@ -65,8 +66,8 @@ def test_a_column_of_something_else_is_no_array_of_numbers(column: pa.Array) -> 
         values_of(column)
 
 
+@pytest.mark.wide
 @pytest.mark.loop(2)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["parquet", "csv", "lists", "arrays"])
 def test_a_release_imports_no_pandas(tmp_path: Path, kind: str) -> None:
     """It took a fifth of a second and 35 MB of the first release of a process, which reads no pandas."""

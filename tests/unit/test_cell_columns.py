@@ -148,8 +148,8 @@ def _nested(table: dict[str, Any]) -> None:
     table["every"]["value"] = 1
 
 
+@pytest.mark.wide
 @pytest.mark.loop(5)
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "change",
     [

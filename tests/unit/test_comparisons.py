@@ -80,6 +80,7 @@ def test_a_cell_is_named_as_it_is_shown_by_a_tuple_and_within_its_answer(release
     assert shown.name == f"difference({MEANS} · north, {MEANS} · south)"
 
 
+@pytest.mark.wide
 def test_a_bin_is_named_by_its_text(release: Release) -> None:
     assert release.total(["[20, 30)", "[30, 40)"], of=BINS).value == pytest.approx(
         sum(cell.error.value for cell in release[BINS].cells[2:4] if cell.error)

@@ -226,6 +226,7 @@ def test_figures_are_lines_and_text_without_pixels() -> None:
         assert b"/Subtype /Image" not in drawn
 
 
+@pytest.mark.wide
 def test_a_release_is_saved_as_pdf(tmp_path: object) -> None:
     (path,) = released("mean(x)").save(f"{tmp_path}/one", files=[".pdf"])
     assert path.read_bytes().startswith(b"%PDF")

@@ -88,6 +88,7 @@ def test_a_score_of_arrays_without_a_price_names_public_before_it_asks_who_they_
 # --- clusters transform -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_clusters_give_distances_to_their_centres_with_names() -> None:
     found = KMeans(3, **given(epsilon=10)).fit(X)
     away = found.transform(X)
@@ -98,6 +99,7 @@ def test_clusters_give_distances_to_their_centres_with_names() -> None:
     assert away[0, 1] == pytest.approx(np.sqrt((scaled**2).sum()))
 
 
+@pytest.mark.wide
 def test_clusters_give_the_table_that_is_asked_for() -> None:
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("sklearn")

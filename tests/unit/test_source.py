@@ -77,7 +77,7 @@ def values(source: object, schema: Schema = X) -> dict[int, int]:
 WHOLE = Schema({"x": integer(-100, 100)}, ALL)
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("ending", [".gz", ".zst"])
 def test_a_compressed_csv_file_is_read_as_its_text_is(ending: str, tmp_path: Path) -> None:
     content = b"id;x\n" + b'"a;b";1\n"c";2\n' * 50_000
@@ -480,6 +480,7 @@ def test_arrays_hold_what_files_hold(cells: Any) -> None:
     assert values({"x": cells}, WHOLE) == {-100: 1, 1: 1, 2: 1, 100: 1}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64"]
 )
@@ -808,6 +809,7 @@ def test_the_engine_tests_itself_once_in_a_process(monkeypatch: pytest.MonkeyPat
     assert len(ran) == 2
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

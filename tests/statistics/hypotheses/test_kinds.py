@@ -148,7 +148,6 @@ def test_a_refusal_charges_nothing() -> None:
 # --- noise ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("adjacency", "cap", "scale"),
     [("add_remove", 1, 4), ("substitute", 1, 8), ("add_remove", 3, 12), ("substitute", 3, 24)],

@@ -75,7 +75,7 @@ def test_the_noise_simulated_is_the_mechanisms() -> None:
     assert scipy.stats.chi2_contingency(counted).pvalue < 1e-4
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.loop(4)
 @pytest.mark.parametrize("margins", MARGINS)
 @pytest.mark.parametrize(("n", "scale"), [(200, Fraction(10)), (200, Fraction(2)), (2_000, Fraction(20, 3))])
@@ -157,7 +157,6 @@ def test_the_interval_of_a_difference_of_shares_covers() -> None:
     assert sum(effect.low <= -0.2 <= effect.high for effect in narrow) < least(400, 0.94)
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("shape", [(2, 2), (2, 5), (5, 2), (4, 4)])
 @pytest.mark.parametrize("wanted", [0.0, 0.3, 1.0])
 def test_a_planned_table_has_the_strength_it_is_asked_for(shape: tuple[int, int], wanted: float) -> None:
@@ -197,7 +196,6 @@ def test_the_same_integers_give_the_same_answer() -> None:
     assert asked.tell(table) == asked.tell(table)
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("effect", [-0.1, 1.1])
 def test_an_effect_that_cannot_be_is_refused(effect: float) -> None:
     with pytest.raises(PublicParameterError, match="between 0 and 1"):
