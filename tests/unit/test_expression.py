@@ -190,6 +190,9 @@ def test_a_formula_of_python_is_the_tree_of_its_text() -> None:
         ),
         (ward.lower().trim().left(2), "left(trim(lower(ward)), 2)"),
         (age.is_missing(), "age is missing"),
+        (~age.is_missing() & (cost > 1), "age is not missing and cost > 1"),
+        (~ward.isin(["south"]), 'ward not in ("south")'),
+        (~(age.is_missing() | ~age.isin([1])), "not (age is missing or age not in (1))"),
     ]
     for made, text in listed:
         assert repr(made) == text

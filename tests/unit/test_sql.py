@@ -45,7 +45,7 @@ def refused(text: str) -> str:
 
 AGGREGATES = {
     "count(*)": "count",
-    "COUNT(cost)": "count where not cost is missing",
+    "COUNT(cost)": "count where cost is not missing",
     "count(distinct who)": "persons",
     "count_if(age > 3)": "count where age > 3",
     "sum(cost)": "sum(cost)",
@@ -78,14 +78,14 @@ CONDITIONS = {
     "ward = 'north'": 'Ward = "north"',
     "ward in ('north', 'south') and not old": 'Ward in ("north", "south") and not old',
     "ward not in ('north')": 'not Ward in ("north")',
-    "cost is null or age is not null": "cost is missing or not age is missing",
+    "cost is null or age is not null": "cost is missing or age is not missing",
     "case when age > 3 then cost else 0 end > 2": "case when age > 3 then cost else 0 end > 2",
     "case ward when 'north' then 1 else 2 end = 1": 'case when Ward = "north" then 1 else 2 end = 1',
     "coalesce(cost, 0) + abs(age - 3) * 2 < 9.5": "coalesce(cost, 0) + abs(age - 3) * 2 < 9.5",
     "ln(cost) > sqrt(age) / 2": "log(cost) > sqrt(age) / 2",
     "least(cost, age) > greatest(age, 3)": "least(cost, age) > greatest(age, 3)",
     "left(ward, 1) <> 's'": 'left(Ward, 1) != "s"',
-    "(old is true) or -age < -5": "old = true and not old is missing or 0 - age < -5",
+    "(old is true) or -age < -5": "old = true and old is not missing or 0 - age < -5",
     "floor(cost) = 3": "floor(cost) = 3",
     "seen >= date '2024-02-29' and seen < '2024-12-01'": 'seen >= "2024-02-29" and seen < "2024-12-01"',
     "year(seen) = 2024 and extract(month from seen) = 2": "year(seen) = 2024 and month(seen) = 2",
@@ -378,7 +378,7 @@ def test_joins_are_those_that_the_study_declares() -> None:
     assert dict(found.joined) == {"drugs": "inner", "patients": "left", "wards": "inner"}
     assert dict(joined("select count(*) from study").joined) == {"patients": "left", "wards": "left", "drugs": "inner"}
     whole = joined("select wards.name, count(sex) from study group by wards.name")
-    assert [str(ask) for ask in whole.asks] == ["count where not patients.sex is missing by wards.name"]
+    assert [str(ask) for ask in whole.asks] == ["count where patients.sex is not missing by wards.name"]
     rows = f"select v.cost c, w.name from visits v {DRUGS} {WARDS} where v.age > 3"
     within = f"with t as ({rows}) select name, sum(c) from t group by name"
     assert [str(ask) for ask in joined(within).asks] == ["sum(cost) where age > 3 by wards.name"]

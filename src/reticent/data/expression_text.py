@@ -1,7 +1,7 @@
 """Reading of expressions: from a text to its tree, which ``expression_tree.write`` writes as that text again.
 
     age >= 65 and ward in ("north", "south")        case when nights > 2 then cost / nights else 0 end
-    not x is missing      x between 0 and 9          recode(ward, "n" = "north", "s" = "south")    cut(age, 0:100:10)
+    x is not missing         x between 0 and 9          recode(ward, "n" = "north", "s" = "south")   cut(age, 0:100:10)
 
 From loose to tight: ``or``, ``and``, ``not``, comparisons, ``+ -``, ``* /``, a sign. A text stands in quotes. A column
 whose name is no plain word stands between backticks: `hours-per-week` >= 40. One of a further table has two words:

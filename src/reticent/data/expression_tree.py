@@ -212,15 +212,31 @@ def _written(tree: Tree) -> tuple[str, int]:
             assert_never(tree)
 
 
+def _negated(tree: Tree) -> tuple[str, int]:
+    """The text of what does not hold; ``is not missing`` and ``not in`` are said as people say them."""
+    match tree:
+        case Application(operation="is missing", operands=(one,)):
+            return f"{_within(one, 5)} is not missing", _TIGHT["is missing"]
+        case Application(operation="in", operands=operands):
+            return f"{_within(operands[0], 5)} not in {_listed(operands)}", _TIGHT["in"]
+        case _:
+            return f"not {_within(tree, _TIGHT['not'])}", _TIGHT["not"]
+
+
+def _listed(operands: tuple[Tree, ...]) -> str:
+    """The list behind ``in``."""
+    return f"({', '.join(_within(one, 5) for one in operands[1:])})"
+
+
 def _call_text(name: str, operands: tuple[Tree, ...]) -> tuple[str, int]:
     tight = _TIGHT.get(name, _ATOM)
     match name:
         case "not":
-            return f"not {_within(operands[0], tight)}", tight
+            return _negated(operands[0])
         case "is missing":
             return f"{_within(operands[0], 5)} is missing", tight
         case "in":
-            return f"{_within(operands[0], 5)} in ({', '.join(_within(one, 5) for one in operands[1:])})", tight
+            return f"{_within(operands[0], 5)} in {_listed(operands)}", tight
         case "case":
             *pairs, other = map(write, operands)
             whens = " ".join(f"when {when} then {then}" for when, then in zip(pairs[::2], pairs[1::2], strict=True))
