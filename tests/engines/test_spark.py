@@ -54,7 +54,7 @@ from tests.support import date_texts
 from tests.support.data_reference import Reference, Row
 from tests.support.date_texts import DATES, SPELT
 from tests.support.number_texts import FORMATS, SENT, meant, read_by, schema_of
-from tests.support.spark_kit import PERSON, asked, frame, needs_spark, started, table
+from tests.support.spark_kit import COMPILED, PERSON, asked, frame, needs_spark, started, table
 
 KEY = bytes(32)
 # pyspark leaves the closing of its sockets to the garbage collector
@@ -203,14 +203,16 @@ def test_further_tables_stand_beside_rows_in_spark_as_beside_rows_in_memory(clea
 
 @needs_spark
 @pytest.mark.wide
-def test_expressions_and_filters_give_what_they_mean(clean: Any) -> None:
+@pytest.mark.loop(1)
+@pytest.mark.parametrize("number", range(2))
+def test_expressions_and_filters_give_what_they_mean(clean: Any, number: int) -> None:
     """Each level is kept: inlined, a filter of eleven levels took all memory there was."""
-    for number, (plain, schema) in enumerate(test_expressions.views(11, 2)):
-        rows = test_expressions.random_rows(random.Random(number), 40)
-        some = test_expressions.queries(schema)
-        found = table(frame(clean, test_expressions.as_table(rows)), plain).run(some, test_expressions.KEY, schema)
-        reference = Reference(schema, rows, columns_of(some, schema), test_expressions.KEY, some)
-        assert [one.vectors for one in found] == [reference.answer(query) for query in some]
+    plain, schema = [*test_expressions.views(11, 2)][number]
+    rows = test_expressions.random_rows(random.Random(number), 40)
+    some = test_expressions.queries(schema)
+    found = table(frame(clean, test_expressions.as_table(rows)), plain).run(some, test_expressions.KEY, schema)
+    reference = Reference(schema, rows, columns_of(some, schema), test_expressions.KEY, some)
+    assert [one.vectors for one in found] == [reference.answer(query) for query in some]
 
 
 def opener(spark: Any) -> Callable[[list[Row], Schema], Table]:
@@ -335,14 +337,15 @@ SETTINGS = {
     "spark.sql.session.timeZone": "Pacific/Apia",
     "spark.sql.timestampType": "TIMESTAMP_NTZ",
     "spark.sql.adaptive.enabled": "true",
-    "spark.sql.codegen.wholeStage": "false",
 }
 
 
 @needs_spark
-@pytest.mark.wide
+@pytest.mark.parametrize(
+    "more", [pytest.param({}, marks=pytest.mark.wide), pytest.param(COMPILED, marks=pytest.mark.audit)]
+)
 def test_settings_of_the_session_change_nothing_and_the_self_test_is_made_again(
-    spark: Any, monkeypatch: pytest.MonkeyPatch
+    spark: Any, monkeypatch: pytest.MonkeyPatch, more: dict[str, str]
 ) -> None:
     session, rows, schema = spark.newSession(), random_rows(random.Random(9), 40), Schema(columns(), PERSON)
     check_engine(table(frame(spark, arrays(rows)), schema))
@@ -358,7 +361,7 @@ def test_settings_of_the_session_change_nothing_and_the_self_test_is_made_again(
     monkeypatch.setattr(SparkTables, "store", counted)
     check_engine(opened)
     assert not runs
-    for name, value in SETTINGS.items():
+    for name, value in (SETTINGS | more).items():
         session.conf.set(name, value)
     check_engine(opened)
     check_engine(opened)

@@ -23,7 +23,7 @@ from reticent.data.query import Query
 from reticent.data.schema import Person, Schema
 from reticent.data.spark_table import open_frame
 from reticent.data.table import Table
-from reticent.demo.spark_server import HERE, QUIET, SHORT_LIVED, lacking
+from reticent.demo.spark_server import HERE, QUIET, SHORT_LIVED, SMALL, lacking
 
 PLUGIN: Final = {
     "": "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
@@ -31,6 +31,7 @@ PLUGIN: Final = {
 }
 MEMORY: Final = "jdbc:derby:memory:clinic;create=true"
 UNHEARD: Final = f"-Dderby.stream.error.file={os.devnull}"
+COMPILED: Final = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}  # by default
 PERSON: Final = Person("add_remove", "who", rows=3)
 
 
@@ -49,23 +50,23 @@ def plugged(url: str) -> dict[str, str]:
     return {f"spark.sql.catalog.clinic{name}": value for name, value in {**PLUGIN, ".url": url}.items()}
 
 
-def started(master: str = "local[2]") -> Any:
-    """The classic session of this process, in a far time zone, whose plans are for little data."""
+def started(master: str = "") -> Any:
+    """The classic session of this process, in a far time zone; but of a master its statements are not compiled."""
     from pyspark.sql import SparkSession
 
     settings = {
         **QUIET,
-        "spark.sql.shuffle.partitions": "2",
+        **SMALL,
+        **(COMPILED if master else {}),
         "spark.sql.session.timeZone": "America/Sao_Paulo",
         "spark.driver.host": HERE,
         "spark.driver.bindAddress": HERE,
         "spark.executor.memory": "512m",
-        "spark.sql.adaptive.enabled": "false",  # plans anew at each step, which takes longer than little data
         "spark.driver.extraJavaOptions": f"{SHORT_LIVED} {UNHEARD}",
         "spark.executor.extraJavaOptions": SHORT_LIVED,
         **plugged(MEMORY),
     }
-    return SparkSession.builder.master(master).config(map=settings).getOrCreate()
+    return SparkSession.builder.master(master or "local[2]").config(map=settings).getOrCreate()
 
 
 def frame(spark: Any, columns: Mapping[str, Sequence[object]]) -> Any:

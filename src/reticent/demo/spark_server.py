@@ -22,6 +22,12 @@ WORKER: Final = "org.apache.spark.deploy.worker.Worker"
 HERE: Final = "127.0.0.1"
 QUIET: Final = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
 SHORT_LIVED: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # compiling for long runs takes a demonstration longer
+SMALL: Final = {  # to plan anew at each step, and to compile each statement, takes longer than little data
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 
 
 def lacking() -> str:
@@ -44,11 +50,10 @@ def connect_server() -> Iterator[str]:
         port = _free_port()
         told = {
             **QUIET,
+            **SMALL,
             "spark.driver.extraJavaOptions": SHORT_LIVED,
             "spark.connect.grpc.binding.port": str(port),
             "spark.sql.warehouse.dir": f"{folder}/warehouse",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.sql.adaptive.enabled": "false",  # plans anew at each step, which takes longer than little data
             "spark.local.dir": f"{folder}/local",
         }
         settings = [word for name, value in told.items() for word in ("--conf", f"{name}={value}")]
