@@ -77,7 +77,7 @@ CONDITIONS = {
     "age >= 65": "age >= 65",
     "ward = 'north'": 'Ward = "north"',
     "ward in ('north', 'south') and not old": 'Ward in ("north", "south") and not old',
-    "ward not in ('north')": 'not Ward in ("north")',
+    "ward not in ('north')": 'Ward not in ("north")',
     "cost is null or age is not null": "cost is missing or age is not missing",
     "case when age > 3 then cost else 0 end > 2": "case when age > 3 then cost else 0 end > 2",
     "case ward when 'north' then 1 else 2 end = 1": 'case when Ward = "north" then 1 else 2 end = 1',
