@@ -6,7 +6,9 @@ fails where it would have probability below ERROR (1e-2) at coverage .93, or abo
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -27,7 +29,7 @@ from reticent.privacy.loss import PureDP
 from reticent.statistics.answer import Answer
 from reticent.statistics.context import Setting
 from reticent.statistics.grammar import parse
-from reticent.statistics.intervals import TIES, rank_shift, rank_shift_among_ties
+from reticent.statistics.intervals import TIES, _crossing, rank_shift, rank_shift_among_ties
 from reticent.statistics.magnitude import middle
 from reticent.statistics.prepare import estimand, prepare
 from reticent.statistics.quantiles.group_size import GroupSize
@@ -147,6 +149,34 @@ def test_ends_among_ties_miss_as_seldom_as_they_say_whatever_lies_between() -> N
         missed = np.minimum(np.exp((errors - shift) / end) / share, 1.0).mean()
         assert abs(missed - 0.025) < 0.002  # five standard deviations of the mean
         assert np.minimum(np.exp((errors - 0.8 * shift) / end) / share, 1.0).mean() > 0.035
+
+
+def counted(nodes: NDArray[np.float64], scale: float, corner: float) -> tuple[Callable[[float], float], list[float]]:
+    """A falling chance, and the places at which it was asked for."""
+    looks: list[float] = []
+
+    def chance(shift: float) -> float:
+        looks.append(shift)
+        return float(np.exp(np.minimum((nodes - shift) / scale + corner, 0.0)).mean())
+
+    return chance, looks
+
+
+def test_the_shift_is_where_halving_finds_it_in_half_of_the_looks() -> None:
+    """Chances with a plateau, a corner and tails of e^-40; at an end, the end."""
+    for spread, scale, corner in itertools.product((0.0, 1e-3, 1.0, 300.0), (0.1, 7.0, 1e4), (0.0, 5.0, 30.0)):
+        nodes = spread * np.linspace(-6.0, 6.0, 241)
+        chance, looks = counted(nodes, scale, corner)
+
+        most = 8.0 * spread + 40.0 * scale + corner * scale
+        found, low, high = _crossing(chance, 0.025, most), 0.0, most
+        assert len(looks) <= 25
+        for _ in range(50):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if chance(middle) > 0.025 else (low, middle)
+        assert found == pytest.approx(high, rel=1e-9)
+    assert _crossing(lambda place: 0.01 / (1.0 + place), 0.025, 9.0) == 0.0
+    assert _crossing(lambda place: 1.0 / (1.0 + place), 0.025, 9.0) == 9.0
 
 
 def test_no_noise_is_less_than_none_where_there_are_many_values() -> None:

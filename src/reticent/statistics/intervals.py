@@ -279,7 +279,7 @@ def _least_shift(
     short: Callable[[NDArray[np.float64]], NDArray[np.float64]],
     also: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None,
 ) -> float:
-    """The shift at which E[short(S - shift) also(S)] is 2.5 %, by halving."""
+    """The shift at which E[short(S - shift) also(S)] is 2.5 %."""
     import numpy as np
 
     spread = math.sqrt(max(variance, 0.0))
@@ -287,12 +287,39 @@ def _least_shift(
         nodes = spread * np.linspace(-6.0, 6.0, 241) if spread else np.zeros(1)
         weights = np.exp(-0.5 * (nodes / spread) ** 2) if spread else np.ones(1)
         weights = weights / weights.sum() * (1.0 if also is None else also(nodes))
-        low, high = 0.0, 8.0 * spread + most
-        for _ in range(40):
-            shift = 0.5 * (low + high)
-            missed = float(weights @ short(nodes - shift))
-            low, high = (shift, high) if missed > (1.0 - LEVEL) / 2.0 else (low, shift)
-    return high
+        return _crossing(lambda shift: float(weights @ short(nodes - shift)), (1.0 - LEVEL) / 2.0, 8.0 * spread + most)
+
+
+def _crossing(chance: Callable[[float], float], aim: float, most: float) -> float:
+    """The place in [0, ``most``] at which a falling chance is ``aim``, by Chandrupatla's method on its logarithm.
+
+    Each step is a parabola through three places where they allow it, and halves the interval where they do not.
+    """
+
+    def away(place: float) -> float:
+        return math.log(max(chance(place), 1e-300) / aim)
+
+    place, other, here, there = 0.0, most, away(0.0), away(most)
+    if here <= 0.0 or there >= 0.0:
+        return place if here <= 0.0 else other
+    share, least = 0.5, 1e-12 * most
+    while True:
+        last, past, before = place, here, place + share * (other - place)
+        found = away(before)
+        if (found > 0.0) == (past > 0.0):
+            third, beyond = last, past
+        else:
+            third, beyond, other, there = other, there, last, past
+        place, here = before, found
+        room = least / abs(other - place)
+        if abs(here) < 1e-11 or room > 0.5:
+            return place
+        along, up = (place - other) / (third - other), (here - there) / (beyond - there)
+        share = 0.5
+        if 1.0 - math.sqrt(1.0 - along) < up < math.sqrt(along):
+            share = here / (there - here) * beyond / (there - beyond)
+            share += (third - place) / (other - place) * here / (beyond - here) * there / (beyond - there)
+        share = min(max(share, room), 1.0 - room)
 
 
 def _short(x: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
