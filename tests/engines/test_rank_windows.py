@@ -33,6 +33,7 @@ from reticent.statistics.quantiles.quantile_step import QuantileStep
 from reticent.statistics.rank_blocks import ceiling
 from reticent.statistics.ranks import Runs, runs
 from tests.support.engine_places import EVERY, Place, placed
+from tests.support.same_draws import recorder, same_law
 
 Array = NDArray[np.int64]
 KEY = bytes(range(32))
@@ -51,6 +52,14 @@ COLUMNS: dict[str, Column] = {
     "halves": Real(resolution=Fraction(1, 2)),
     "age": Integer(0, 120),
 }
+TOGETHER = (
+    ("quantiles(y, 0.25 0.5 0.75, method=joint)", None),
+    ("quantiles(y, 0.3 0.6, method=joint, interval=no)", GROUPS),
+    ("iqr(fine, method=joint)", None),
+    ("iqr(free, method=joint)", None),
+    ("quantiles(whole, 0.1 0.5 0.6, method=joint)", GROUPS),
+    ("quantiles(free, 0.1 0.5 0.6, method=joint, interval=no)", None),
+)
 ASKED: list[Ranks] = [
     Ranks("y", windows=WINDOWS),
     Ranks("y", GROUPS, windows=WINDOWS),
@@ -180,3 +189,74 @@ def test_all_values_are_read_where_a_window_is_too_narrow(monkeypatch: pytest.Mo
         assert isinstance(answer.outcome, Reply)
         assert answer.outcome.value.low <= every.outcome.value.high
         assert every.outcome.value.low <= answer.outcome.value.high
+
+
+@pytest.mark.wide
+def test_quantiles_drawn_together_are_those_of_all_values(place: Place, apart: None) -> None:
+    """Each draw asks the same of its mechanism as of rows in memory, so that answers are the same by any noise."""
+    held = rows(6_000)
+    table, here, stayed = open_table(place(held), schema()), open_table(held, schema()), 0
+    for seed, (asked, keys) in enumerate(TOGETHER):
+        step = prepare(parse(asked), Setting(schema(), None, keys), Fraction(90))
+        (query,) = step.queries
+        assert isinstance(query, Ranks)
+        (result,) = table.run([query], KEY)
+        every = here.answers([replace(query, windows=None)], KEY, schema())
+        stayed += sum(last - first for found in result.ranks for first, last in found.hidden)
+        assert all(isinstance(found, WindowedCounts) for found in result.ranks)
+        assert not any(isinstance(found, WindowedCounts) for found in every[0].ranks)
+        for far in (0.0, 0.2):
+            one, other = recorder(seed, far=far), recorder(seed, far=far)
+            assert step.answer([result], one) == step.answer(every, other)
+            pairs = list(zip(one.calls, other.calls, strict=True))
+            assert all(same_law(*pair) and pair[0].output == pair[1].output for pair in pairs)
+    assert stayed > 6_000
+
+
+def test_all_values_are_read_where_most_are_equal_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of ages there are few, and draws that cut ties need to know all of one cell."""
+    monkeypatch.setattr(ResultReader, "_apart", lambda self, query: True)
+    opened = open_table(rows(20_000), schema())
+    step = prepare(parse("quantiles(age, 0.25 0.5 0.75, method=joint)"), Setting(schema(), None), Fraction(90))
+    (query,) = step.queries
+    assert isinstance(query, Ranks)
+    assert query.windows is not None
+    every, near = opened.run([query, replace(query, windows=replace(query.windows, sliced=False))], KEY)
+    assert isinstance(near.ranks[0], WindowedCounts)
+    assert not isinstance(every.ranks[0], WindowedCounts)
+    assert content(every) == content(opened.run([replace(query, windows=None)], KEY)[0])
+
+
+@pytest.mark.parametrize("keys", [None, GROUPS])
+def test_all_values_are_read_once_where_many_draws_need_them(
+    monkeypatch: pytest.MonkeyPatch, keys: Keys | None
+) -> None:
+    """Each level is one value of thousands, which lie on both sides of its window; of groups all are read at once."""
+    monkeypatch.setattr(ResultReader, "_apart", lambda self, query: True)
+    monkeypatch.setattr(rank_windows, "NARROW", 1)
+    held = {**rows(20_000), "y": [0.25] * 11_000 + [0.5] * 2_000 + np.linspace(1, 2, 7_000).tolist()}
+    opened, read, answers = open_table(held, schema()), list[int](), Table.answers
+
+    def noted(self: Table, queries: Sequence[Query], *rest: Any) -> list[QueryResult]:
+        read.append(len(queries))
+        return answers(self, queries, *rest)
+
+    monkeypatch.setattr(Table, "answers", noted)
+    step = prepare(parse("quantiles(y, 0.1 0.2 0.3 0.6, method=joint)"), Setting(schema(), None, keys), Fraction(90))
+    (query,) = step.queries
+    assert isinstance(query, Ranks)
+    assert query.windows is not None
+    (result,) = opened.run([replace(query, windows=replace(query.windows, ranks=9, root=1.0))], KEY)
+    assert all(isinstance(held, WindowedCounts) for held in result.ranks)
+    found = step.answer([result], recorder(1))
+    assert read == [1, 1]
+    assert found == step.answer(opened.run([replace(query, windows=None)], KEY), recorder(1))
+
+
+def test_values_are_read_once_for_all_windows() -> None:
+    """Questions of one column, of rows that are read in this process."""
+    asked = ("median(y)", "iqr(y, method=joint)", "quantiles(y, 0.2 0.4 0.9, method=joint)")
+    queries = [prepare(parse(text), Setting(schema(), None), Fraction(9)).queries[0] for text in asked]
+    assert len(set(queries)) == len(asked)
+    first, *others = open_table(rows(), schema()).run(queries, KEY)
+    assert all(other.ranks[0] is first.ranks[0] for other in others)

@@ -15,7 +15,7 @@ from reticent.data.schema import Person, Schema
 from reticent.data.table import open_table
 from reticent.learning import LinearRegression
 from reticent.study.terms import StudyTerms
-from reticent.study.transfer import NEAR, ROWS, TEXTS, VALUES, cells_of, notes
+from reticent.study.transfer import NEAR, NEAR_OR_TIED, ROWS, TEXTS, VALUES, cells_of, notes
 from tests.engines.test_against_reference import SECRET, columns, queries
 
 SIZE = 600
@@ -89,12 +89,13 @@ def test_plans_tell_what_leaves_the_rows_place(monkeypatch: pytest.MonkeyPatch, 
         ledger=None,
     )
     asked = ["count", "mean(x)", "median(x)", "quantile(y, 0.9)", "iqr(y)", "regress(y ~ x)"]
+    asked += ["quantiles(x, 0.1 0.5 0.9)"]
     assert place not in str(study.plan(asked, epsilon=1, people=20_000))
     monkeypatch.setattr(StudyTerms, "_engine", engine)
     monkeypatch.setattr(StudyTerms, "_place", "spark:a.b")  # notes are of a source elsewhere
     text = " ".join(str(study.plan(asked, epsilon=1, people=20_000)).split())
     assert f"median(x), quantile(y, 0.9): {NEAR} leave {place} for this process, which draws the noise." in text
-    assert f"iqr(y): {VALUES} leave {place}" in text
+    assert f"iqr(y), quantiles(x, 0.1 0.5 0.9): {NEAR_OR_TIED} leave {place}" in text
     assert f"regress(y ~ x): {ROWS} leave {place}" in text
     model = study.model_plan(LinearRegression(epsilon=1), ["x"], "y", people=20_000)
     assert f"LinearRegression(x; y): {ROWS} leave {place}" in " ".join(str(model).split())

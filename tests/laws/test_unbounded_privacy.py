@@ -34,6 +34,7 @@ from reticent.statistics.unbounded import (
     joint,
     location,
     quantile_range,
+    quantile_tree,
     rank_slices,
 )
 from reticent.statistics.unbounded import (
@@ -282,7 +283,7 @@ def test_a_row_moves_one_part_of_a_depth(monkeypatch: pytest.MonkeyPatch) -> Non
     always(monkeypatch)
     plan = plans(ColumnTerms(Adjacency("add_remove")), Fraction(8))["joint"]
     assert parts_that_move(plan) == 1
-    monkeypatch.setattr(joint, "cut", both)
+    monkeypatch.setattr(quantile_tree, "cut", both)
     assert parts_that_move(plan) == 2
 
 

@@ -27,7 +27,8 @@ from reticent.statistics.prepare import prepare
 from reticent.statistics.quantiles.quantile_step import QuantileStep
 from reticent.statistics.unbounded.column_counts import ColumnTerms
 from reticent.statistics.unbounded.column_plan import ColumnPlan, ColumnResult
-from reticent.statistics.unbounded.joint import joint_quantiles, widths
+from reticent.statistics.unbounded.joint import joint_quantiles
+from reticent.statistics.unbounded.quantile_tree import widths
 from reticent.statistics.unbounded.scaled_level import UNIT, level_of
 from reticent.statistics.unbounded.unbounded_step import terms
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -331,6 +331,7 @@ class ResultReader:
     def begin(self, *, many: bool = False) -> None:
         """Forget what was read: other rows stand in the table, one part of many. What is long stays so."""
         self._found: dict[str, list[tuple[Any, ...]]] = {}
+        self._ranks: dict[Ranks, tuple[Counts, ...]] = {}
         self._many = many
 
     def read(self, query: Query, text: str, first: int) -> QueryResult:
@@ -363,10 +364,7 @@ class ResultReader:
                 held = (EngineColumn(engine, self._dialect, table, query.unit, place) for place in places)
                 return QueryResult(orders=tuple(fetch(column, needs) for column in held))
             case Ranks():
-                long = self._near_ranks(query) or self._long_ranks(query)
-                return QueryResult(
-                    ranks=_read_ranks(engine.arrow(text), query, self._schema, groups) if long is None else long
-                )
+                return QueryResult(ranks=self._near_ranks(query) or self._every_rank(query, text, groups))
             case WeightedTally():
                 return QueryResult(vectors=_read_weights(engine.arrow(text), query, groups))
             case Tally(edges=(_, *_)):
@@ -375,6 +373,14 @@ class ResultReader:
                 return QueryResult(vectors=_read_listed(engine.rows(text), query, groups))
             case _:
                 return QueryResult(vectors=_read_vectors(self._rows(text), query, first, groups))
+
+    def _every_rank(self, query: Ranks, text: str, groups: int) -> tuple[Counts, ...]:
+        """The cells of each group, which are read once for queries that differ in their windows alone."""
+        plain = replace(query, windows=None)
+        if plain not in self._ranks:
+            long = self._long_ranks(query)
+            self._ranks[plain] = long or _read_ranks(self._engine.arrow(text), query, self._schema, groups)
+        return self._ranks[plain]
 
     def _long_ranks(self, query: Ranks) -> tuple[Counts, ...] | None:
         """The cells of each group of a long table whose values differ; None of others."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final, NoReturn
 from zoneinfo import ZoneInfo
 
@@ -54,7 +54,7 @@ from reticent.data.query import (
     Tally,
     Total,
 )
-from reticent.data.query_result import Counts, QueryResult, ResultReader, WindowedCounts, added, content, is_sorted
+from reticent.data.query_result import QueryResult, ResultReader, WindowedCounts, added, content, is_sorted
 from reticent.data.schema import (
     Category,
     Column,
@@ -247,13 +247,12 @@ class Table:
 
         results = self._reading(work, key)
         for query, result in zip(queries, results, strict=True):
+            plain = [replace(query, windows=None)] if isinstance(query, Ranks) else []
+            again = cache(partial(self.answers, plain, key, view))  # once for all groups
             for place, held in enumerate(result.ranks):
-                if isinstance(held, WindowedCounts) and isinstance(query, Ranks):
-                    held.every = partial(self._every, query, key, view, place)
+                if isinstance(held, WindowedCounts):
+                    held.every = partial(lambda read, place: read()[0].ranks[place], again, place)
         return results
-
-    def _every(self, query: Ranks, key: bytes, view: Schema, place: int) -> Counts:
-        return self.answers([replace(query, windows=None)], key, view)[0].ranks[place]
 
     def units(self) -> int:
         """The number of persons, or of rows where each row is a person: public under substitution, refused otherwise.

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
-from reticent.data.query import Query
+from reticent.data.order_statistics import RankWindows
+from reticent.data.query import Query, Ranks
 from reticent.data.query_result import QueryResult
 from reticent.entropy import Entropy
 from reticent.outcome import Estimate, Outcome
@@ -80,7 +81,11 @@ class PlannedStep(Generic[D]):
 
     @property
     def queries(self) -> tuple[Query, ...]:
-        return (self.query,)
+        """The query, with the windows of ranks that the plan looks at, if it tells of any."""
+        windows: RankWindows | None = getattr(self.plan, "windows", None)
+        if windows is None or not isinstance(self.query, Ranks):
+            return (self.query,)
+        return (replace(self.query, windows=windows),)
 
     @property
     def work(self) -> StepWork:

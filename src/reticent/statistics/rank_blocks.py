@@ -18,9 +18,10 @@ score serves them all. Their values may then stay in the engine that has them (`
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,12 @@ SURE: Final = 28  # a block is left as it is where all of them together would be
 
 class HiddenValues(Exception):
     """Values that a draw looks at stayed in their engine."""
+
+
+class PartlyRead(Protocol):
+    """Values of which some may have stayed in their engine."""
+
+    def every(self) -> Self: ...
 
 
 class SortedPlaces(Protocol):
@@ -84,6 +91,8 @@ class RankBlocks:
         return ranks.runs(self.cells, Counts(*counted(self.data.held(0, self.data.total))))
 
 
+Held = TypeVar("Held", bound=PartlyRead)
+T = TypeVar("T")
 Drawn: TypeAlias = Runs | RankBlocks
 Aim: TypeAlias = tuple[int, int, int | Fraction]
 
@@ -103,6 +112,28 @@ def blocks(cells: Cells, here: SortedPlaces) -> RankBlocks:
     below = here.below(start)  # none below the first, all below the last, which is one past the highest cell
     weights = weights_of(cells.segments, start[:-1], np.diff(start))
     return RankBlocks(cells, here, Runs(start, below[:-1], here.total - below[1:], weights, here.total))
+
+
+def with_all(data: Held, draws: Callable[[Held], T]) -> T:
+    """Draws of the values, made anew of all where some that matter stayed in their engine.
+
+    If they did hangs on what was released and on ranks of it, and on no coin of these draws: of several, the first are
+    dropped, and nobody saw them.
+
+    Parameters
+    ----------
+    data : Counts or CandidateRange
+    draws : callable
+        From the values to what is drawn of them.
+
+    Returns
+    -------
+    what is drawn
+    """
+    try:
+        return draws(data)
+    except HiddenValues:
+        return draws(data.every())
 
 
 def draw(found: Drawn, level: Fraction, shift: int | Fraction, mechanism: Exponential, entropy: Entropy) -> int:

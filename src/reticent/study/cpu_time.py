@@ -11,6 +11,7 @@ Reading a file takes a time for each row and each declared column that is asked 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, assert_never
 
@@ -57,6 +58,12 @@ TEXT_ROW: Final = 0.3e-6  # to find a row in a file of text
 TEXT_CELL: Final = 0.35e-6  # and to read one of its cells
 UNPACKED: Final = 0.25e-6  # and to unpack it
 TYPED_CELL: Final = 0.03e-6  # to read a cell of a file that knows types
+
+
+def asked_once(steps: Iterable[Step]) -> set[Query]:
+    """The queries of some steps, each of which is run once: all ranks are read for any windows of them."""
+    asked = (query for step in steps for query in step.queries)
+    return {replace(query, windows=None) if isinstance(query, Ranks) else query for query in asked}
 
 
 def seconds(queries: Iterable[Query], rows: int) -> float:
@@ -134,7 +141,7 @@ def of_rows(steps: Iterable[Step], source: Path | None, columns: int, rows: int,
     -------
     float
     """
-    asked = {query for step in steps for query in step.queries}  # each is run once
+    asked = asked_once(steps)
     told = person.column is not None
     each = PERSON_ROW * told + GROUPED_ROW * any(keys_of(query) is not None for query in asked)
     return seconds(asked, rows) + of_reading(source, columns + told, rows) + each * rows

@@ -30,7 +30,7 @@ from reticent.data.query import (
 )
 from reticent.data.schema import Category, Integer, Real, Schema, Text, needed
 from reticent.statistics.context import Step, work_of
-from reticent.study.cpu_time import of_records
+from reticent.study.cpu_time import asked_once, of_records
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,13 +106,8 @@ def kept_in_engine(
     -------
     int
     """
-    views = [(seen, _asked(steps), _columns(seen, steps)) for seen, steps in _views(prepared, schema)]
+    views = [(seen, asked_once(steps), _columns(seen, steps)) for seen, steps in _views(prepared, schema)]
     return max(_compressed(seen, asked, columns, rows, stored) for seen, asked, columns in views)
-
-
-def _asked(steps: Iterable[Step]) -> set[Query]:
-    """The queries of some steps, each of which is run once."""
-    return {query for step in steps for query in step.queries}
 
 
 def _compressed(
@@ -145,7 +140,7 @@ def _views(prepared: PreparedRelease, schema: Schema) -> list[tuple[Schema, list
 
 def _columns(schema: Schema, steps: Iterable[Step]) -> tuple[str, ...]:
     """The columns that are kept for some steps."""
-    asked = _asked(steps)
+    asked = asked_once(steps)
     return tuple(needed(schema, [*set[str]().union(*map(columns_read, asked)) & schema.cells.keys()]))
 
 
@@ -165,7 +160,7 @@ def memory_of(steps: Iterable[Step], schema: Schema, rows: int, stored: Mapping[
     int
     """
     each = [*steps]
-    asked = _asked(each)
+    asked = asked_once(each)
     columns = _columns(schema, each)
     cells = _Cells(schema, stored or {}, _is_by_key(asked) or _stays(schema, columns))
     paired = rows * PAIRED * any(work_of(step).pairs for step in each)
@@ -365,7 +360,7 @@ def _counted(asked: Collection[Query], cells: _Cells, rows: int, *, by_key: bool
 
 def _carried(steps: Collection[Step], cells: _Cells, rows: int) -> int:
     """Bytes of what leaves the engine, and is drawn from or fitted."""
-    values = {query: cells.values(query, rows) for step in steps for query in step.queries}
+    values = {query: cells.values(query, rows) for query in asked_once(steps)}
     long = _long(steps, cells, rows)
     drawn = [BROUGHT * cells.kept_rows(rows) for _ in long]
     values = {query: many for query, many in values.items() if query not in long}
@@ -410,8 +405,8 @@ def put_aside(
 
 def _long(steps: Collection[Step], cells: _Cells, rows: int) -> set[Query]:
     """The queries whose values are sorted one by one: many values that differ."""
-    asked = {query for step in steps if work_of(step).sorts for query in step.queries if _may_be_long(query, rows)}
-    return {query for query in asked if cells.values(query, rows) > FEW}
+    asked = asked_once(step for step in steps if work_of(step).sorts)
+    return {query for query in asked if _may_be_long(query, rows) and cells.values(query, rows) > FEW}
 
 
 def _may_be_long(query: Query, rows: int) -> bool:

@@ -12,7 +12,8 @@ from reticent.data.query import KeyHolders, OrderedValues, Query, Ranks, Records
 PLACES: Final = {"postgres": "the database", "spark": "the cluster"}
 ROWS: Final = "the cells of its columns, row by row,"
 VALUES: Final = "values of its column, without their persons,"
-NEAR: Final = "values of its column near the ranks it asks for, without their persons, or all where they are few,"
+NEAR: Final = "values of its column near its ranks, and a sample, without their persons, or all where they are few,"
+NEAR_OR_TIED: Final = NEAR.replace("few,", "few or many of them are equal,")
 TEXTS: Final = "the texts that it finds, with their numbers of persons,"
 
 
@@ -23,6 +24,8 @@ def cells_of(query: Query) -> str:
             return ROWS
         case Tally(edges=edges) | WeightedTally(edges=edges):
             return VALUES if len(edges) > BINNED else ""
+        case Ranks(windows=RankWindows(sliced=True)):
+            return NEAR_OR_TIED
         case Ranks(windows=RankWindows()):
             return NEAR
         case Ranks() | OrderedValues():

@@ -40,6 +40,7 @@ Expr: TypeAlias = Any  # Ibis is not typed
 Held: TypeAlias = tuple[Integers, Integers, tuple[tuple[int, int], ...]]  # cells, counts, and places that are hidden
 SIZES = "_sizes"  # the end of the name of a view of a table
 NARROW: Final = Fraction(1, 4)  # of all values, at most, in windows
+APART: Final = Fraction(1, 4)  # of all values, at most, no further ones of their cell, where most are equal to others
 NUMBERS: Final = count()  # of the tables of windows: a session may have several
 SPLIT: Final = 4097.0  # 2^12 + 1: parts the 53 bits of a double into 41 and 12 (Veltkamp, Dekker)
 BEFORE: Final = 1.0 - 1.25 * 2.0**-41  # a double of 41 bits times this is nearest to the one before it
@@ -102,7 +103,8 @@ def windowed(
     -------
     list of (values, int, sizes), or None
         Of each group its values, how many lie beyond the crowd of their cell, and the values without their signs. None
-        where the windows hold most values: to read all is less work then.
+        where the windows hold most values, or most values of a column whose cells are cut are equal to others: to read
+        all is less work then.
     """
     groups = 1 if keys is None else len(keys.among)
     held = {place: integer(n) for place, n in engine.rows(dialect.write(group_sizes(table)))}
@@ -111,6 +113,8 @@ def windowed(
     if sum(last - first + 1 for _, first, last in asked.near) > NARROW * sum(held.values()):
         return None
     more = {place: integer(n) for place, n in engine.rows(dialect.write(crowds(table, cells, windows.crowd)))}
+    if windows.sliced and sum(held.values()) - sum(more.values()) <= APART * sum(held.values()):
+        return None
     read = _of_column if keys is None else _of_groups
     found, unsigned = read(asked), list[Held | None]([None]) * groups
     if windows.far is not None:

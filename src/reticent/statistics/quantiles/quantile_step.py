@@ -19,12 +19,12 @@ has the squares of the weights on either side of a value, so one is drawn before
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from math import isqrt
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 from reticent.data.candidates import Cells
 from reticent.data.design import SampleDesign
@@ -73,11 +73,9 @@ from reticent.statistics.quantiles.quantile_draws import (
 )
 from reticent.statistics.quantiles.rank_statistic import RankStatistic
 from reticent.statistics.quantiles.shapes import TIED
-from reticent.statistics.rank_blocks import Drawn, HiddenValues, draw, runs
+from reticent.statistics.rank_blocks import Drawn, draw, runs, with_all
 from reticent.statistics.ranks import placed
 from reticent.statistics.robust.scale import QUARTILES
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +172,10 @@ class QuantileStep:
             size = replace(size, tied=True)
         if not reply_rule.gives_replies(draws, size):
             return declined, []
-        among = _with_all(data, lambda held: self._among(held, size, entropy))
+        among = with_all(data, lambda held: self._among(held, size, entropy))
         if not reply_rule.gives_replies(draws, size, among):
             return declined, []
-        drawn = _with_all(data, lambda held: self._quantiles(held, squared, size, among, entropy))
+        drawn = with_all(data, lambda held: self._quantiles(held, squared, size, among, entropy))
         words = list(dict.fromkeys(one.beyond for one in drawn if one.beyond))
         if any(one.one_end for one in drawn):
             words.append(ONE_END)
@@ -411,17 +409,6 @@ def _chances(draws: QuantileDraws, most: int) -> tuple[float, float]:
     """Probabilities of a reply with both ends: of the most values, to three places, and of half of them."""
     whole, half = (quantile_plan.chance_of_both(draws, values) for values in (most, most // 2))
     return round(whole, 3), half
-
-
-def _with_all(data: Counts, draws: Callable[[Counts], T]) -> T:
-    """Draws of the values, made anew of all where some that matter stayed in their engine.
-
-    If they did hangs on the released size and magnitude and on n. The first draws are dropped, and nobody saw them.
-    """
-    try:
-        return draws(data)
-    except HiddenValues:
-        return draws(data.every())
 
 
 def _on_a_grid(declared: Column) -> bool:

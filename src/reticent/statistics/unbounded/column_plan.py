@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Final, TypeAlias, assert_never
 
 from reticent.data.candidates import Cells
+from reticent.data.order_statistics import RankWindows
 from reticent.data.query_result import Counts
 from reticent.entropy import Entropy
 from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
@@ -81,6 +82,11 @@ class ColumnPlan:
     @property
     def guarantee(self) -> Guarantee:
         return self.made.guarantee
+
+    @property
+    def windows(self) -> RankWindows | None:
+        """The ranks that quantiles look at; other statistics look at all values."""
+        return None if self._joint is None else self._joint.windows
 
     @property
     def work(self) -> StepWork:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
@@ -81,7 +81,8 @@ class CutCells:
         least = 0 if gap == 0 else self.cuts[gap - 1]
         most = self.cells.highest if gap == len(self.cuts) else self.cuts[gap]
         held = in_cells(part.data, lambda cells: np.clip(self.index(cells), least, most))
-        return CandidateRange(held, least * SLICES, (most + 1) * SLICES)
+        made = CandidateRange(held, least * SLICES, (most + 1) * SLICES)
+        return replace(made, again=lambda: self.part(part.every(), gap=gap)) if held.hidden else made
 
     def edges(self, cell: int) -> tuple[float, float]:
         """The ends of an even cell; the outer ones reach to the farthest candidate of the column."""

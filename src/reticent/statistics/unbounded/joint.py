@@ -25,38 +25,52 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Final
 
 from reticent.data.candidates import Cells
+from reticent.data.order_statistics import RankWindows
 from reticent.data.query_result import Counts
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.mechanisms.exponential import Exponential
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
-from reticent.privacy.sensitivity import Linf
 from reticent.statistics.intervals import NONE, TIES, half_width, known, normal_half_width
 from reticent.statistics.magnitude import NEAR, at_the_end, by_binade, candidates, rarest, share, usual_share
 from reticent.statistics.magnitude import edges as edges_of
 from reticent.statistics.magnitude import level as level_of_size
-from reticent.statistics.quantiles.group_size import GroupSize
-from reticent.statistics.quantiles.quantile_draws import MAGNITUDE_SHARE, SIZE_SHARE
+from reticent.statistics.quantiles.group_size import UNHELD, GroupSize
+from reticent.statistics.quantiles.quantile_draws import MAGNITUDE_SHARE, SHORT, SIZE_SHARE, SPREADS
 from reticent.statistics.quantiles.reply_rule import GUESSED
+from reticent.statistics.rank_blocks import with_all
 from reticent.statistics.ranks import cell_share, placed
 from reticent.statistics.unbounded.clipping_radii import Choice
-from reticent.statistics.unbounded.column_counts import ROW, Census, ColumnTerms, against_prior
+from reticent.statistics.unbounded.column_counts import CROWD, ROW, Census, ColumnTerms, against_prior
 from reticent.statistics.unbounded.confidence_bounds import CutCells
-from reticent.statistics.unbounded.rank_slices import SLICES, CandidateRange, cut, reachable, runs_of, whole
-from reticent.statistics.unbounded.scaled_level import UNIT, level_of, nothing, pick
+from reticent.statistics.unbounded.quantile_tree import (
+    Aim,
+    QuantileLeaf,
+    depth_of,
+    descended,
+    drawn_in_turn,
+    mechanism_of,
+    rate_of,
+    widths,
+)
+from reticent.statistics.unbounded.rank_slices import SLICES, CandidateRange, reachable, whole
+from reticent.statistics.unbounded.scaled_level import UNIT, nothing, pick
 
 FINEST: Final = 10**6  # denominators of conditional levels
 LAST: Final = Fraction(1, FINEST)
 NUMBERED: Final = 50  # bits of the range of whole numbers that leave room for slices
+FAR: Final = 110.0  # scales of a rank error from which on all slices have one score: 28, and 82 bits of slices
+CLOSE: Final = 70.0  # the same of slices about released values, of which there are 2^42 at most
+CELLS: Final = 1.0  # values of a cell about released values, by the root of their number: 1/8 of even ones
+ROUNDED: Final = 0.1  # ranks by the root of n that a level is rounded by: 10^-6 n, of up to 10^10 values
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +86,7 @@ class QuantileShares:
             raise PublicParameterError("shares are not negative, the root's is above 0, and they sum to 1")
 
 
-Aim = tuple[Fraction, tuple[Fraction, bool]]  # a level, and what it is drawn for
 Sides = tuple[bool, bool]  # of the root: below it, above it
-
-
-@dataclass(frozen=True, slots=True)
-class QuantileLeaf:
-    """A part of the table between two cuts at ``least`` and ``most``, and what is to be drawn of it; private."""
-
-    part: CandidateRange
-    least: Fraction
-    most: Fraction
-    aims: tuple[Aim, ...]
 
 
 @dataclass(slots=True)
@@ -101,20 +104,6 @@ class JointDraw:
     ends: dict[tuple[Fraction, bool], int] = field(default_factory=dict)  # by level, and whether it is the upper end
     around: CutCells | None = None
     among: Cells | None = None
-
-
-def depth_of(levels: int) -> int:
-    """Depths of a balanced tree of so many levels."""
-    return levels.bit_length()
-
-
-def widths(levels: int) -> tuple[int, ...]:
-    """Number of draws at each depth of a balanced tree of ``levels`` levels, from the root down."""
-    found, sizes = [], [levels]
-    while sizes:
-        found.append(len(sizes))
-        sizes = [half for size in sizes for half in (size // 2, size - 1 - size // 2) if half]
-    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -201,7 +190,7 @@ class JointQuantiles:
         stages = [(epsilon, draws[place], f"values, depth {place + 1}") for place, epsilon in enumerate(self.depths)]
         stages += [(epsilon, gaps, f"ends, depth {place + 1}") for place, epsilon in enumerate(self.end_depths)]
         rows = [
-            compose.across([_mechanism(UNIT, epsilon).guarantee] * parts, neighbours=ROW, label=label)
+            compose.across([mechanism_of(UNIT, epsilon).guarantee] * parts, neighbours=ROW, label=label)
             for epsilon, parts, label in stages
         ]
         tree = compose.of_person(
@@ -211,6 +200,39 @@ class JointQuantiles:
         parts += [] if self.magnitude is None else [self.magnitude.mechanism.guarantee]
         return compose.in_sequence([*parts, tree], label="joint quantiles")
 
+    # --- what is read ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def windows(self) -> RankWindows:
+        """Ranks that the scores of all draws tell apart, but for draws of probability e^-28 and for many equal values.
+
+        A draw is off by its ceiling at most, and by what the cuts beside it pass on. Each passes on what it is off
+        itself, times a share of the part (docs/proofs/unbounded.md, "Far ranks").
+        """
+        off, choice = {Fraction(0): 0.0, Fraction(1): 0.0}, self.magnitude
+        for one in drawn_in_turn(self.levels, self.depths):
+            passed = float(1 - one.share) * off[one.least] + float(one.share) * off[one.most]
+            off[one.level] = passed + FAR / rate_of(UNIT, one.share, one.epsilon) + 1.0
+        reach, root = max(off.values()), ROUNDED * len(self.depths)
+        if self.wanted:
+            more, wide = self._beyond_ends
+            reach, root = reach + more, root + wide
+        if choice is not None:
+            reach = max(reach, FAR / choice.rate(self.far))
+        far = None if choice is None else self.far
+        return RankWindows(self.levels, math.ceil(min(reach, UNHELD)) + 2, root, CROWD, far, sliced=True)
+
+    @property
+    def _beyond_ends(self) -> tuple[float, float]:
+        """Ranks beyond the values that ends and their ceilings reach to; by the root of n, further ones."""
+        deep, census = len(self.end_depths), self.census
+        private = census is not None and self.terms.values is None
+        room = 2.0 * census.mechanism.radius(math.exp(-40.0)) if census is not None and private else 0.0
+        spread = SPREADS * max(math.sqrt(self.terms.together * float(q * (1 - q))) for q in self.wanted)
+        aside = spread * math.sqrt(room) + SPREADS * max(self.errors.values()) + SHORT * self.end_error
+        own = CLOSE / float(mechanism_of(UNIT, self.end_depths[0]).rate * UNIT) + 1.0
+        return aside + deep * own, spread + CELLS + ROUNDED * deep
+
     # --- the draws ---------------------------------------------------------------------------------------------------
 
     def draw(self, data: Counts, entropy: Entropy) -> Outcome[JointDraw]:
@@ -219,16 +241,16 @@ class JointQuantiles:
         size = GroupSize(n, None, n) if census is None else census.draw(data, entropy)
         if not self.feasible(size):
             return NO_REPLY
-        among = self._among(data, size, entropy)
+        among = with_all(data, lambda held: self._among(held, size, entropy))
         if not self.feasible(size, among):
             return NO_REPLY
         (below, above), also, cells = self.sure(size), self.sure(size, among), reachable(among)
         drawn = JointDraw(size, (below and also[0], above and also[1]), among=among)
-        held = whole(cells, placed(self.cells, among, data))
-        leaves = [QuantileLeaf(held, Fraction(0), Fraction(1), tuple((q, (q, False)) for q in self.levels))]
+        aims = tuple((q, (q, False)) for q in self.levels)
+        leaves = [QuantileLeaf(self._placed(cells, among, data), Fraction(0), Fraction(1), aims)]
         found: dict[tuple[Fraction, bool], int] = {}
         for epsilon in self.depths:
-            leaves = _descended(cells, leaves, _mechanism(UNIT, epsilon), found, entropy)
+            leaves = descended(cells, leaves, mechanism_of(UNIT, epsilon), found, entropy)
         drawn.values.update({q: place for (q, _), place in found.items()})
         if not self.wanted:
             return Reply(drawn)
@@ -238,22 +260,29 @@ class JointQuantiles:
         drawn.shift.update({q: self._shift(q, drawn) for q in self.wanted})
         gaps = [[self._beside(leaf, place, around, drawn)] for place, leaf in enumerate(leaves)]
         for epsilon in self.end_depths:
-            mechanism = _mechanism(UNIT, epsilon)
+            mechanism = mechanism_of(UNIT, epsilon)
             for place, parts in enumerate(gaps):
-                gaps[place] = _descended(around.cells, parts, mechanism, drawn.ends, entropy)
+                gaps[place] = descended(around.cells, parts, mechanism, drawn.ends, entropy)
                 if not any(part.aims for part in parts):
                     nothing(mechanism, entropy)
         return Reply(drawn)
+
+    def _placed(self, cells: Cells, among: Cells, data: Counts) -> CandidateRange:
+        """All values in the candidates of the values."""
+        held = whole(cells, placed(self.cells, among, data))
+        if not data.hidden:
+            return held
+        return replace(held, again=lambda: self._placed(cells, among, data.every()))
 
     def _among(self, data: Counts, size: GroupSize, entropy: Entropy) -> Cells:
         """The candidates of the values, about a magnitude that is drawn first where there are no bounds."""
         binade, choice = None, self.magnitude
         if choice is not None:
-            binade = pick(by_binade(self.cells, data), choice.level(self._far), choice.mechanism, entropy)
+            binade = pick(by_binade(self.cells, data), choice.level(self.far), choice.mechanism, entropy)
         return candidates(self.cells, binade, tied=size.tied, most=NUMBERED)
 
     @cached_property
-    def _far(self) -> Fraction:
+    def far(self) -> Fraction:
         """The level of |x| whose magnitude is bought."""
         return level_of_size(self.levels)
 
@@ -323,21 +352,11 @@ class JointQuantiles:
     @cached_property
     def errors(self) -> dict[Fraction, float]:
         """Standard deviations of the values' rank errors: their own, and what the cuts beside them pass on."""
-        found: dict[Fraction, float] = {}
-        parts = [(self.levels, Fraction(0), Fraction(1), 0.0, 0.0)]
-        for epsilon in self.depths:
-            halves = []
-            for levels, least, most, low, high in parts:
-                place = len(levels) // 2
-                q = levels[place]
-                share = (q - least) / (most - least)
-                passed = float(1 - share) ** 2 * low + float(share) ** 2 * high
-                variance = passed + 2.0 * (1.0 / _rate(UNIT, share, epsilon)) ** 2
-                found[q] = math.sqrt(variance)
-                halves.append((levels[:place], least, q, low, variance))
-                halves.append((levels[place + 1 :], q, most, variance, high))
-            parts = [half for half in halves if half[0]]
-        return found
+        variances = {Fraction(0): 0.0, Fraction(1): 0.0}
+        for one in drawn_in_turn(self.levels, self.depths):
+            passed = float(1 - one.share) ** 2 * variances[one.least] + float(one.share) ** 2 * variances[one.most]
+            variances[one.level] = passed + 2.0 * (1.0 / rate_of(UNIT, one.share, one.epsilon)) ** 2
+        return {q: math.sqrt(variance) for q, variance in variances.items() if 0 < q < 1}
 
     @cached_property
     def own(self) -> dict[Fraction, float]:
@@ -389,8 +408,8 @@ class JointQuantiles:
 
     def _of_size(self, n: float, part: float) -> bool:
         """Tell if n values outweigh all magnitudes, of which the wanted one is a share ``part``."""
-        choice, ranks = self.magnitude, n * float(1 - self._far)
-        return choice is None or choice.rate(self._far) * ranks >= against_prior(part, 1.0 / GUESSED)
+        choice, ranks = self.magnitude, n * float(1 - self.far)
+        return choice is None or choice.rate(self.far) * ranks >= against_prior(part, 1.0 / GUESSED)
 
     def _outweigh(self, n: float, part: float, draws: Sequence[tuple[float, float]]) -> bool:
         """Tell if n values outweigh the candidates, of which they have a share, in each of these outermost draws."""
@@ -408,7 +427,7 @@ class JointQuantiles:
                     break
                 # the middle of an even number differs on the two sides: the deeper half is the harder
                 middle = inside[(len(inside) - (levels is not self.levels)) // 2]
-                side.append((_rate(UNIT, middle / span, epsilon), float(middle)))
+                side.append((rate_of(UNIT, middle / span, epsilon), float(middle)))
                 inside, span = [q for q in inside if q < middle], middle
             found.append(tuple(side))
         return tuple(found)
@@ -518,49 +537,6 @@ class JointQuantiles:
             noise = half_width(NONE, [self.errors[q] / math.sqrt(2.0)])
         slope = (high - low) / (2.0 * shift)
         return Estimate(value, low, high, noise * slope, sampling * slope)
-
-
-# --- one draw, and the tree of them ----------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=256)
-def _mechanism(unit: int, epsilon: Fraction) -> Exponential:
-    """The same for every level."""
-    return Exponential(Linf(Fraction(unit), ROW), epsilon)
-
-
-@lru_cache(maxsize=256)  # a plan asks the same few thousands of times
-def _rate(unit: int, share: Fraction, epsilon: Fraction) -> float:
-    """Exponential rate of the rank error at a level, per rank."""
-    return float(_mechanism(unit, epsilon).rate * level_of(share, ROW.kind).b)
-
-
-def _descended(
-    cells: Cells,
-    leaves: Sequence[QuantileLeaf],
-    mechanism: Exponential,
-    into: dict[tuple[Fraction, bool], int],
-    entropy: Entropy,
-) -> list[QuantileLeaf]:
-    """One depth: of every part the middle of its aims is drawn and cuts it; the parts that are left, in order."""
-    below = []
-    for leaf in leaves:
-        if not leaf.aims:
-            below.append(leaf)
-            continue
-        place = len(leaf.aims) // 2
-        middle, key = leaf.aims[place]
-        low, high = leaf.part, leaf.part
-        if leaf.part.first >= leaf.part.stop:
-            nothing(mechanism, entropy)
-            into[key] = leaf.part.stop - 1
-        else:
-            level = level_of((middle - leaf.least) / (leaf.most - leaf.least), ROW.kind)
-            into[key] = pick(runs_of(cells, leaf.part), level, mechanism, entropy)
-            low, high = cut(leaf.part, into[key])
-        below.append(QuantileLeaf(low, leaf.least, middle, leaf.aims[:place]))
-        below.append(QuantileLeaf(high, middle, leaf.most, leaf.aims[place + 1 :]))
-    return below
 
 
 def joint_quantiles(

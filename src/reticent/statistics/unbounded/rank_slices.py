@@ -6,6 +6,9 @@ does. At every slice, a row added to the table is a row added to exactly one sid
 count. So the two sides are a partition, though no row belongs to a side by itself. An atom can thus be split at any
 rank, where a rule "below, or not below" would put all of it on one side. Parts of a long column are stretches of its
 sorted cells, and slices of its values are computed when they are looked at. Proof: docs/proofs/unbounded.md, section 1.
+
+Of a column whose far values stayed in its engine the slices of some others are unknown too: those of the cells in which
+the unread ones begin and end. A cut there, and a draw that looks there, need all values (``HiddenValues``).
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from reticent.data.candidates import Cells, Segment
 from reticent.data.order_statistics import counted
 from reticent.data.query_result import Counts, SortedCells
 from reticent.statistics import ranks
-from reticent.statistics.rank_blocks import Drawn, blocks
+from reticent.statistics.rank_blocks import Drawn, HiddenValues, blocks
 
 Indices = NDArray[np.int64]
 SLICES: Final = 1 << 10
@@ -30,11 +33,15 @@ FARTHEST: Final = 1 << 50  # cells further out count as the farthest, so that a 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class CandidateRange:
-    """Values of the candidates ``first <= slice < stop``, by cell; slices are numbered ``cell * SLICES + j``."""
+    """Values of the candidates ``first <= slice < stop``, by cell; slices are numbered ``cell * SLICES + j``.
+
+    ``again`` makes the same part of all values, where some stayed in their engine.
+    """
 
     data: Counts
     first: int
     stop: int
+    again: Callable[[], CandidateRange] | None = None
 
     @property
     def cells(self) -> Indices:
@@ -45,6 +52,21 @@ class CandidateRange:
     def counts(self) -> Indices:
         """Number of values of each cell."""
         return self.data.counts
+
+    def every(self) -> CandidateRange:
+        """The part of all values, where some stayed in their engine."""
+        return self if self.again is None else self.again()
+
+    @property
+    def unsure(self) -> list[tuple[int, int]]:
+        """The cells in which each stretch of hidden values begins and ends, by their places among ``cells``.
+
+        The hidden values stand in these cells or between them. Beyond the last cell is the place after all others.
+        """
+        if not self.data.hidden:
+            return []
+        ends = np.cumsum(self.counts)
+        return [(int(low), int(high)) for low, high in np.searchsorted(ends, np.array(self.data.hidden), "right")]
 
     def __repr__(self) -> str:
         return "<private part>"
@@ -72,7 +94,7 @@ def in_cells(data: Counts, move: Callable[[Indices], Indices]) -> Counts:
         return data.moved(move)
     held, counts = move(np.asarray(data.cells, dtype=np.int64)), np.asarray(data.counts, dtype=np.int64)
     merged, first = np.unique(held, return_index=True)
-    return Counts(merged, np.add.reduceat(counts, first) if len(held) else counts)
+    return Counts(merged, np.add.reduceat(counts, first) if len(held) else counts, data.hidden)
 
 
 def before(count: int, slices: int, length: int) -> int:
@@ -91,7 +113,20 @@ def before(count: int, slices: int, length: int) -> int:
 
 
 def cut(part: CandidateRange, at: int) -> tuple[CandidateRange, CandidateRange]:
-    """The part up to slice ``at``, and the part behind it."""
+    """The part up to slice ``at``, and the part behind it.
+
+    Raises
+    ------
+    HiddenValues
+        Where values that stayed in their engine may stand on either side.
+    """
+    low, high = _cut(part, at)
+    if not part.data.hidden:
+        return low, high
+    return replace(low, again=lambda: cut(part.every(), at)[0]), replace(high, again=lambda: cut(part.every(), at)[1])
+
+
+def _cut(part: CandidateRange, at: int) -> tuple[CandidateRange, CandidateRange]:
     cell, edge = at // SLICES, at + 1
     if isinstance(part.data, SortedCells):
         place, upper = part.data.below(np.array([cell, cell + 1])).tolist()
@@ -114,7 +149,20 @@ def cut(part: CandidateRange, at: int) -> tuple[CandidateRange, CandidateRange]:
             high_cells = np.append(np.int64(cell), high_cells)
             high_counts = np.append(np.int64(count - low), high_counts)
     low_side, high_side = Counts(low_cells, low_counts), Counts(high_cells, high_counts)
+    if part.data.hidden:
+        _check_known(part, cell)
+        size = low_side.total
+        kept = tuple((first, last) for first, last in part.data.hidden if last <= size)
+        moved = tuple((first - size, last - size) for first, last in part.data.hidden if first >= size)
+        low_side, high_side = Counts(low_cells, low_counts, kept), Counts(high_cells, high_counts, moved)
     return CandidateRange(low_side, part.first, edge), CandidateRange(high_side, edge, part.stop)
+
+
+def _check_known(part: CandidateRange, cell: int) -> None:
+    """Fail where a hidden value may stand in a cell, or on either side of it."""
+    cells = [*part.cells.tolist(), part.stop // SLICES + 1]  # the last is above all candidates
+    if any(cells[low] <= cell <= cells[high] for low, high in part.unsure):
+        raise HiddenValues
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -199,7 +247,9 @@ def runs_of(cells: Cells, part: CandidateRange) -> Drawn:
     made = Cells(tuple(segments), None, True)
     if isinstance(part.data, SortedCells) and part.data.total and _reaches(made, part):
         return blocks(made, SortedSlices(part.data, part.first, part.stop))
-    return ranks.runs(made, Counts(*spread(part)))
+    ends = [0, *np.cumsum(part.counts).tolist()] if part.data.hidden else []
+    hidden = tuple((ends[low], ends[min(high + 1, len(ends) - 1)]) for low, high in part.unsure)
+    return ranks.runs(made, Counts(*spread(part), hidden))
 
 
 def _reaches(cells: Cells, part: CandidateRange) -> bool:
