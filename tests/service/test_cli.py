@@ -517,7 +517,7 @@ def test_a_certificate_is_explained(released: Path) -> None:
         assert run("explain", str(released / "table4.json"), "--prior", prior).code == 5
 
 
-@pytest.mark.parametrize("word", [*glossary.TEXTS, "ε", "No reply", "NO_REPLY", "add-remove", "exit code"])
+@pytest.mark.parametrize("word", [*glossary.TEXTS, "ε", "No reply", "NO_REPLY", "add-remove", "exit code", "P(reply)"])
 def test_words_are_explained(word: str) -> None:
     done = run("explain", word)
     assert done.code == 0

@@ -79,7 +79,7 @@ def test_opening_planning_and_rehearsing_touch_neither_rows_nor_ledger(folder: P
     plan = study.plan([rt.count(), rt.mean("visits")], epsilon=1, people=3000)
     rehearsal = study.rehearse([rt.count(), rt.mean("visits")], epsilon=1)
     assert [line.name for line in plan.lines] == ["count", "mean(visits)", "capped"]
-    assert "tells the share of rows with" in " ".join(repr(plan).split())  # beside a count it costs nothing
+    assert "tells at no charge the share of rows with" in " ".join(repr(plan).split())  # beside a count
     assert plan.affordable
     assert set(rehearsal) == {"count", "mean(visits)"}
     assert repr(rehearsal) == repr(study.rehearse([rt.count(), rt.mean("visits")], epsilon=1))

@@ -13,7 +13,7 @@ from reticent.data.file_kinds import meant_file
 from reticent.data.files import check_file
 from reticent.data.schema import unknown_column
 from reticent.data.study_file import read_spec, warnings
-from reticent.errors import QuestionError, Refusal, SpecError
+from reticent.errors import PublicParameterError, QuestionError, Refusal, SpecError
 from tests.support.cli_kit import clinic, run
 
 
@@ -95,7 +95,7 @@ def test_one_check_tells_all_problems(tmp_path: Path) -> None:
         "low must be below high",
         "no column is called costs",
         "'table 4': mean(agee): There is no column 'agee'. Did you mean age?",
-        "'table 4': There is no statistic 'maen'",
+        "'table 4': maen(age): There is no statistic 'maen'",
         "'tail': 'mean(age' cannot be read",
     )
     problems = run("check", str(study), "--json").document["error"]["problems"]
@@ -253,3 +253,28 @@ def test_a_study_of_a_file_that_is_not_there_shows_it(tmp_path: Path) -> None:
 def test_a_blank_at_the_end_of_a_name_is_told() -> None:
     assert "Did you mean 'State ', with a blank at an end?" in str(unknown_column("State", ["State ", "age"]))
     assert "Did you mean age?" in str(unknown_column("agee", ["State ", "age"]))
+
+
+COLUMNS = {"a": rt.real(0, 10), "g": rt.category(["x", "y"]), "h": rt.category(["x", "y"])}
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("median(a, low=5)", "median(a, low=5): low and high come together"),
+        ("quantile(a)", "quantile(a): which level?"),
+        (rt.mean("b"), "mean(b): There is no column 'b'."),
+        ("proportion(a)", "proportion(a) needs a category"),
+    ],
+)
+def test_a_refusal_of_one_of_several_questions_says_which(question: str | rt.Statistic, said: str) -> None:
+    study = rt.study({"a": [1.0], "g": ["x"], "h": ["y"]}, columns=COLUMNS, adjacency="add_remove", budget=1)
+    with pytest.raises((QuestionError, PublicParameterError)) as refused:
+        study.plan(["count", question, "mean(a)"], epsilon=1)
+    assert str(refused.value).startswith(said)
+
+
+def test_an_unknown_name_in_a_filter_lists_no_expression_of_the_other_questions() -> None:
+    study = rt.study({"a": [1.0], "g": ["x"], "h": ["y"]}, columns=COLUMNS, adjacency="add_remove", budget=1)
+    with pytest.raises(QuestionError, match=r"^mean\(a\) where b > 3: .* Declared columns: a, g, h\. Nothing"):
+        study.plan(["mean(a) by g, h", "mean(a * 2)", "mean(a) where b > 3"], epsilon=1)

@@ -27,6 +27,7 @@ from reticent.privacy.loss import words
 from reticent.privacy.numbers import at_most
 from reticent.statistics.grammar import parse
 from reticent.statistics.shares import MANY
+from reticent.study.formulas import of_question
 
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
@@ -130,8 +131,7 @@ def _refusals(opened: Study, item: ReleaseSpec, people: int | None) -> tuple[lis
         try:
             PublicGuess(people).plan(opened, replace(item, ask=(question,)))
         except Refusal as problem:
-            said = str(problem)
-            alone.append(said if question in said else f"{question}: {said}")
+            alone.append(of_question(question, str(problem)))
     return alone or [whole], ()
 
 

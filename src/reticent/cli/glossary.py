@@ -135,6 +135,11 @@ TEXTS: Final = {
     "plan": """
         A plan says what a release would cost and how wide its intervals would be. It uses the study file alone: no row
         is read and nothing is charged, so plan as often as you like.
+
+        ± noise and ± sampling are the two half-widths of the 95 % interval. The first number is that of a typical
+        column. In brackets are the least and the greatest of several public shapes, since no plan knows your column.
+        P(reply) is the probability that there is an answer and not a no reply. A letter at the end of a line is that of
+        its note.
         """,
     "rehearse": """
         A rehearsal runs the same code on made-up rows, drawn from the study file alone. It is free, it is about nobody,
@@ -216,6 +221,9 @@ SAME: Final = {
     "complete": "incomplete",
     "na": "incomplete",
     "rehearsal": "rehearse",
+    "p(reply)": "plan",
+    "half-width": "interval",
+    "half-widths": "interval",
 }
 
 

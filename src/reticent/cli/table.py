@@ -17,8 +17,9 @@ COPIED: Final = re.compile(  # a command up to its file, or a file in quotes
 )
 MARK: Final = re.compile(r"[(,/.=:;_&+|]|(?<=[^\W\d])-")  # signs in a name behind which it may be broken
 TIED: Final = re.compile(
-    r"\d %$|[±εδρ] [\d.]$|\([\d.]+, \d$|\d, δ$|\[-?\d+, -?\d$|\d\) (?:sd?|i|o|of i)$"
+    r"\d %$|[±εδρ] [\d.]$|\([\d.]+, \d$|\d, δ$|\[-?\d+, -?\d$|± [\d.,]+ (?:[a-z]|of i)$"
 )  # up to a blank and what follows it
+SEEN: Final = 16  # signs before a blank that are looked at
 STYLES: Final = {"dim": "\x1b[2m", "bold": "\x1b[1m", "yellow": "\x1b[33m"}
 PLAIN: Final = "\x1b[0m"
 
@@ -210,7 +211,7 @@ def _blank(line: str, most: int) -> int:
 def _loose(line: str, most: int | None = None) -> list[int]:
     """Blanks up to ``most``, or all, that do not tie what is on both sides."""
     blanks = (place for place, sign in enumerate(line[: None if most is None else most + 1]) if sign == " ")
-    return [place for place in blanks if not TIED.search(line[max(place - 8, 0) : place + 2])]
+    return [place for place in blanks if not TIED.search(line[max(place - SEEN, 0) : place + 2])]
 
 
 def _behind_the_word(line: str) -> int:

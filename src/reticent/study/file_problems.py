@@ -22,6 +22,7 @@ from reticent.errors import Refusal
 from reticent.statistics.extensions import kinds_of, read_extensions
 from reticent.statistics.grammar import parse
 from reticent.statistics.statistic import Ask
+from reticent.study.formulas import of_question
 
 Tables: TypeAlias = dict[str, object]
 
@@ -68,7 +69,7 @@ def _of_questions(tables: Tables, extensions: Sequence[ModuleType]) -> Iterator[
             try:
                 columns = _columns_of(parse(text, kinds))
             except Refusal as problem:
-                yield f"{where}: {problem}"
+                yield f"{where}: {of_question(text, str(problem)) if len(asked) > 1 else problem}"
                 continue
             yield from (
                 f"{where}: {text}: {unknown_column(name, known)}"

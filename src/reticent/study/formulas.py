@@ -82,7 +82,14 @@ def understand(
     listed = [questions] if isinstance(questions, str | Statistic | Ask) else questions
     if not isinstance(listed, Iterable):
         raise QuestionError('Ask a list of questions: [rt.count()], or ["count", "mean(x)"].')
-    found = [_understood(question, schema, groups, extensions, folder) for question in listed]
+    listed, found = list(listed), []
+    for question in listed:
+        try:
+            found.append(_understood(question, schema, groups, extensions, folder))
+        except (QuestionError, PublicParameterError) as refused:
+            if len(listed) > 1 and isinstance(question, str | Statistic | Ask):
+                refused.args = (of_question(str(question), str(refused)), *refused.args[1:])
+            raise
     if not found:
         raise QuestionError("Nothing was asked. For example: [rt.count()].")
     names = [asked.name for asked in found]
@@ -90,6 +97,11 @@ def understand(
         if names.count(name) > 1:
             raise QuestionError(f"{name} is asked twice. Ask once: the answer may be used as often as you like.")
     return tuple(found)
+
+
+def of_question(question: str, said: str) -> str:
+    """The words of a refusal, behind the question that it is about unless they have it already."""
+    return said if question in said else f"{question}: {said}"
 
 
 def _understood(
@@ -148,8 +160,11 @@ def resolved(asked: Ask, schema: Schema, folder: Callable[[], KeyFolder] | None 
         source = None  # the keys say so themselves
     weights = _weights(asked, schema)
     condition = asked.condition
-    if condition is not None and schema.tables:
-        condition = renamed(condition, schema.canonical)
+    if condition is not None:
+        from reticent.data.transformations import bound
+
+        bound(condition, schema)  # refused here, where the columns that questions compute are not among the declared
+        condition = renamed(condition, schema.canonical) if schema.tables else condition
     told = attrs.evolve(asked, statistic=statistic, groups=groups, condition=condition, weights=weights, source=source)
     return _settled(told, schema)
 

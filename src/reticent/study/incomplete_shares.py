@@ -113,7 +113,7 @@ class ReleaseShares:
             and place in self.tellers
             and all(step.columns != columns for step in self.steps)
         ):
-            text = f"tells the share of rows with {odd_cells(columns, self.schema)} free"
+            text = f"tells at no charge the share of rows with {odd_cells(columns, self.schema)}"
         note = "; ".join(part for part in (of_step.note, text) if part)
         return replace(of_step, note=note)
 

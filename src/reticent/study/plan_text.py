@@ -123,7 +123,7 @@ def _halves(headline: float | None, every: Sequence[float | None], unit: str) ->
         return half(None if headline is None else headline / per) + after
     found = [width / per for width in every if width is not None]
     told, least, most = (rough(one) for one in (headline / per, min(found), max(found)))
-    return f"± {told} ({least}–{most}){after}"
+    return f"± {told}{after} ({least}–{most})"
 
 
 def half(width: float | None) -> str:
