@@ -14,6 +14,7 @@ from reticent.data.files import check_file
 from reticent.data.schema import unknown_column
 from reticent.data.study_file import read_spec, warnings
 from reticent.errors import PublicParameterError, QuestionError, Refusal, SpecError
+from reticent.statistics.statistic import Statistic
 from tests.support.cli_kit import clinic, run
 
 
@@ -255,7 +256,10 @@ def test_a_blank_at_the_end_of_a_name_is_told() -> None:
     assert "Did you mean age?" in str(unknown_column("agee", ["State ", "age"]))
 
 
-COLUMNS = {"a": rt.real(0, 10), "g": rt.category(["x", "y"]), "h": rt.category(["x", "y"])}
+def of_three_columns() -> rt.Study:
+    listed = rt.category(["x", "y"])
+    rows = {"a": [1.0], "g": ["x"], "h": ["y"]}
+    return rt.study(rows, columns={"a": rt.real(0, 10), "g": listed, "h": listed}, adjacency="add_remove", budget=1)
 
 
 @pytest.mark.parametrize(
@@ -267,14 +271,14 @@ COLUMNS = {"a": rt.real(0, 10), "g": rt.category(["x", "y"]), "h": rt.category([
         ("proportion(a)", "proportion(a) needs a category"),
     ],
 )
-def test_a_refusal_of_one_of_several_questions_says_which(question: str | rt.Statistic, said: str) -> None:
-    study = rt.study({"a": [1.0], "g": ["x"], "h": ["y"]}, columns=COLUMNS, adjacency="add_remove", budget=1)
+def test_a_refusal_of_one_of_several_questions_says_which(question: str | Statistic, said: str) -> None:
+    study = of_three_columns()
     with pytest.raises((QuestionError, PublicParameterError)) as refused:
         study.plan(["count", question, "mean(a)"], epsilon=1)
     assert str(refused.value).startswith(said)
 
 
 def test_an_unknown_name_in_a_filter_lists_no_expression_of_the_other_questions() -> None:
-    study = rt.study({"a": [1.0], "g": ["x"], "h": ["y"]}, columns=COLUMNS, adjacency="add_remove", budget=1)
+    study = of_three_columns()
     with pytest.raises(QuestionError, match=r"^mean\(a\) where b > 3: .* Declared columns: a, g, h\. Nothing"):
         study.plan(["mean(a) by g, h", "mean(a * 2)", "mean(a) where b > 3"], epsilon=1)
