@@ -203,20 +203,23 @@ def test_persons_that_duckdb_compares_by_a_collation_are_refused(kept: str, tmp_
     connection.execute(f"CREATE TABLE t ({columns}, n INT)")
     connection.execute("INSERT INTO t VALUES ('Ann', 'Ann', 'é', 'A', 1), ('ann', 'ann', 'e', 'a', 1)")
     connection.execute("CREATE VIEW v AS SELECT who COLLATE C AS who, lower(who) AS plain, two, n FROM t")
+    connection.execute("CREATE TABLE alike AS SELECT 'patient-' || who COLLATE NOCASE AS who, 1 AS n FROM t")
+    connection.execute("CREATE TABLE one AS SELECT * FROM t WHERE who COLLATE C = 'Ann'")
+    connection.execute("CREATE TABLE same AS SELECT 'Ann' AS who, 1 AS n FROM t")
     connection.execute("SET arrow_large_buffer_size = true")  # Arrow then has another type for a text
-    tables: dict[str, Any] = {name: connection.table(name) for name in "tv"}
+    tables: dict[str, Any] = {name: connection.table(name) for name in ("t", "v", "alike", "one", "same")}
     if kept == "file":
         connection.close()
-        tables = {name: f"duckdb:///{tmp_path}/t.duckdb?table={name}" for name in "tv"}
+        tables = {name: f"duckdb:///{tmp_path}/t.duckdb?table={name}" for name in tables}
 
     def persons(table: str, who: str) -> int:
         schema = Schema({"n": integer(0, 9)}, Person("add_remove", who, rows=1))
         return open_table(tables[table], schema).run([DistinctPersons()], SECRET)[0].vectors[0][0]
 
-    for table, who in (("t", "who"), ("t", "two"), ("t", long), ("v", "two")):
+    for table, who in (("t", "who"), ("t", "two"), ("t", long), ("v", "two"), ("alike", "who"), ("one", "who")):
         with pytest.raises(rt.SpecError, match=f"column {who} has a collation .* with COLLATE C, if they are not"):
             persons(table, who)
-    assert [persons("t", "plain"), persons("v", "who")] == [2, 2]
+    assert [persons("t", "plain"), persons("v", "who"), persons("same", "who")] == [2, 2, 1]
     open_table(tables["t"], Schema({"who": category(["Ann"])}, Person("add_remove")))
 
 
