@@ -571,6 +571,30 @@ def test_what_shows_the_rows_of_a_table_has_its_ledger(db: Database, tmp_path: A
     assert apart.left().epsilon == 2  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("spent", [True, False])
+def test_a_view_that_shows_another_table_by_now_has_the_ledger_of_that_one(
+    db: Database, tmp_path: Any, spent: bool
+) -> None:
+    about: dict[str, Any] = {"adjacency": "add_remove", "columns": {"x": rt.real(0, 1)}, "budget": 2}
+    first, second = (db.table({"x": "float8"}, [[0.5]] * 200) for _ in range(2))
+    view = f"private.now{int(spent)}"
+    shown = f"VIEW {view} AS SELECT x FROM {{}}"
+    db.run("CREATE " + shown.format(address(first).table))
+    study = rt.study(db.server.url(READER, view), ledger=tmp_path / "now.ledger", **about)
+    study.release(["count"], epsilon=1)
+    db.run("CREATE OR REPLACE " + shown.format(address(second).table))
+    if spent:  # a ledger counts for that table already
+        rt.study(second, ledger=tmp_path / "own.ledger", **about).release(["count"], epsilon=2)
+        for one in (study, study.same_people()):
+            with pytest.raises(LedgerError, match=r"already under .*own\.ledger"):
+                one.release(["count"], epsilon=1)
+        assert study.left().epsilon == 1  # type: ignore[union-attr]
+    else:  # from here on that of the view does
+        study.release(["count"], epsilon=1)
+        with pytest.raises(LedgerError, match=r"already under .*now\.ledger"):
+            rt.study(second, ledger=tmp_path / "own.ledger", **about)
+
+
 def test_a_running_statement_can_be_stopped(db: Database) -> None:
     import threading
     import time

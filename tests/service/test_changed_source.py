@@ -143,3 +143,22 @@ def test_another_pattern_of_some_of_the_files_is_no_folder_that_lost_one(
         Path("people.toml").write_text(FILE.replace("people.csv", pattern), "utf-8")
         with pytest.raises(LedgerError, match="has changed since"):
             from_file().release(["count"], epsilon=1)
+
+
+@pytest.mark.parametrize("opened", [from_file, by_call])
+@pytest.mark.parametrize("verb", ["release", "fit", "session"])
+def test_rows_of_another_ledger_are_refused_whoever_has_them(
+    verb: str, opened: Callable[[], Study], folder: Path
+) -> None:
+    study = opened()
+    Path("others.csv").write_text("x,y\n" + "7,8\n" * 300, "utf-8")
+    columns = {"x": rt.integer(0, 9), "y": rt.integer(0, 9)}
+    others = rt.study("others.csv", columns=columns, adjacency="add_remove", budget=1, ledger="others.ledger")
+    others.release(["count"], epsilon=1)
+    left = study.left()
+    Path("others.csv").replace("people.csv")  # under the name of an open study
+    with pytest.raises(LedgerError, match=r"already under others\.ledger"):
+        VERBS[verb](study.same_people())
+    Path("people.csv").rename("others.csv")
+    Path("people.csv").write_text("x,y\n" + "1,2\n3,4\n" * 200, "utf-8")
+    assert opened().left() == left

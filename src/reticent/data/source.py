@@ -14,7 +14,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from urllib.parse import quote
@@ -182,17 +181,13 @@ def name_of(place: str) -> str:
 def identity_of(place: str) -> str:
     """The place by which a ledger knows a source: a path as it is, a table by its server's identity. No row is read.
 
-    A database file is known as a whole, as a workbook is: its tables share one ledger.
+    A database file is known as a whole, as a workbook is: its tables share one ledger. A server is asked each time: a
+    view may show another table by now, and the same words may name another server.
     """
     if in_database_file(place):
         from reticent.data.database_files import file_address
 
         return str(file_address(place).file)
-    return _identity(place)
-
-
-@lru_cache(maxsize=16)
-def _identity(place: str) -> str:
     if in_spark(place):
         return f"spark://catalog?table={spark_name(place).lower()}"  # as Spark takes names, whoever has the cluster
     if not in_database(place):

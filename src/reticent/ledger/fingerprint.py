@@ -31,7 +31,7 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -195,6 +195,28 @@ def claim(source: Source, columns: Sequence[str], ledger: Ledger) -> None:
     """
     _same(all_claims(source), ledger)
     _claim_all(source, columns, ledger)
+
+
+def claim_each(sources: Iterable[Source], columns: Sequence[str], ledger: Ledger) -> None:
+    """Claim each source for a ledger that is kept; of one that ends with this process, refuse what another has.
+
+    Parameters
+    ----------
+    sources : iterable of Source
+    columns : sequence of str
+        Names of the declared columns.
+    ledger : Ledger
+
+    Raises
+    ------
+    LedgerError
+        As ``claim`` does.
+    """
+    for source in sources:
+        if ledger.durable:
+            claim(source, columns, ledger)
+        else:  # not one to be found again
+            claimed_by(source, ledger)
 
 
 def _claim_all(source: Source, columns: Sequence[str], ledger: Ledger) -> None:

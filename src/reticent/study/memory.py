@@ -482,7 +482,7 @@ def _account(rows: object, declared: Sequence[str], spec: Spec, files: Mapping[s
     if not known and not files:
         return Ledger.open_or_create(spec.ledger, title=spec.title, adjacency=near, person=person, budget=budget)
     from reticent.ledger.account import ledger_at
-    from reticent.ledger.fingerprint import claim, claimed_by, open_for, source_at
+    from reticent.ledger.fingerprint import claim, claim_each, open_for, source_at
 
     source = source_at(identity_of(path)) if known else None
     bare = spec.ledger is not None and ledger_at(spec.ledger) and Ledger.open(spec.ledger).source is None
@@ -500,11 +500,7 @@ def _account(rows: object, declared: Sequence[str], spec: Spec, files: Mapping[s
     made = Ledger.open_or_create(spec.ledger, title=spec.title, adjacency=near, person=person, budget=budget)
     if source is not None:  # a ledger that names no source, as 0.1.0 made them here
         claim(source, declared, made)
-    for file in files.values():
-        if made.durable:
-            claim(file, declared, made)
-        else:  # a ledger that ends with this process is not one to be found again
-            claimed_by(file, made)
+    claim_each(files.values(), declared, made)
     return made
 
 

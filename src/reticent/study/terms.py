@@ -216,12 +216,15 @@ class StudyTerms:
 
     def _refuse_changed(self, word: str = "study.same_people()") -> None:
         """Refuse a source that looks different since its last release, unless the curator says whose rows it has."""
-        if self._same_people or not self._place:
+        if not self._place:
             return
         from reticent.data.source import identity_of
-        from reticent.ledger.fingerprint import source_at, source_changed
+        from reticent.ledger.fingerprint import claim_each, source_at, source_changed
 
-        changed = source_changed(source_at(identity_of(self._place)), word)
+        source = source_at(identity_of(self._place))
+        if self._ledger is not None and not self._missing():  # it was opened before, and other rows may be there now
+            claim_each((source, *self._further_places().values()), self._declared, self._ledger)
+        changed = None if self._same_people else source_changed(source, word)
         if changed is not None:
             again = " Give [study] snapshot another word." if self.spec.snapshot else ""
             raise LedgerError(f"{changed}{again} Nothing was charged.")
