@@ -108,7 +108,7 @@ def drawn(case: Drawn) -> Line:
 
 
 @pytest.mark.wide
-@pytest.mark.loop(4)
+@pytest.mark.loop(2)
 @pytest.mark.parametrize(
     "case", [S, BIN, M, WITH_SCALE, TM, SMOOTH, BOUGHT, MAGNITUDE], ids=lambda case: case.asked.name
 )
@@ -121,7 +121,7 @@ def test_a_statistic_by_its_test_keeps_its_guarantee_and_hardly_less(case: Case)
 
 
 @pytest.mark.wide
-@pytest.mark.loop(5)
+@pytest.mark.loop(2)
 @pytest.mark.parametrize(
     "case",
     [JOINT, SPREAD, CLIPPED, LOGS, INVERSE, SLOPES, FREE, FREE_IQR, TIED, TIED_REPLACED],

@@ -211,6 +211,7 @@ def in_pieces(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
     monkeypatch.setattr(duckdb, "ROW_GROUP", rows)
 
 
+@pytest.mark.loop(9)
 @pytest.mark.parametrize("asked", [ADDED, *[[query] for query in (*ADDED, *KEPT)]], ids=repr)
 def test_rows_that_are_persons_are_answered_about_a_piece_at_a_time(
     monkeypatch: pytest.MonkeyPatch, turns: list[int], asked: list[Query]

@@ -66,10 +66,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pyte
 
 @pytest.mark.wide
 @pytest.mark.loop(1)
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(8))
 def test_no_statement_holds_a_backslash_or_a_name_of_the_sessions_own(part: int) -> None:
     """Sessions differ in how they read a backslash, and a view called ``base`` may be somebody's."""
-    for expression in islice(expressions(), part, None, 4):
+    for expression in islice(expressions(), part, None, 8):
         text = SparkDialect().write(expression)
         assert "\\" not in text
         named = set(re.findall(r"(?:WITH|,) `(\w+)` AS \(", text))  # by the statement itself, before any view

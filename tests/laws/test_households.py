@@ -108,7 +108,7 @@ def all_steps(engine: Engine, seed: int, worlds: int) -> Iterator[int]:
 
 
 @pytest.mark.wide
-@pytest.mark.loop(3)
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("seed", [3, 4])
 @pytest.mark.parametrize(
     ("most", "condition", "household"),

@@ -231,6 +231,7 @@ def normal_rows(count: int, stream: int) -> tuple[int, ...]:
     return tuple(np.histogram(values, 1024, (0, 1))[0].tolist())
 
 
+@pytest.mark.loop(1)
 @pytest.mark.wide
 @pytest.mark.parametrize("method", ["tree", "series", "ks"])
 def test_a_density_is_as_far_from_its_law_as_its_plan_says(method: str) -> None:

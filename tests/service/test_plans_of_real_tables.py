@@ -266,7 +266,7 @@ def opened(table: Table) -> tuple[Study, int, str | None]:
 
 
 @pytest.mark.wide
-@pytest.mark.loop(3)
+@pytest.mark.loop(2)
 @pytest.mark.parametrize("name", TABLES)
 def test_a_plan_of_a_real_table_agrees_with_its_rehearsal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each rehearsal has rows of its own: how dense 178 values lie about their median varies by a fifth.
@@ -307,7 +307,7 @@ def told(found: list[list[Estimate]]) -> tuple[list[list[float]], list[list[floa
 
 
 @pytest.mark.wide
-@pytest.mark.loop(3)
+@pytest.mark.loop(2)
 @pytest.mark.parametrize("name", TABLES)
 def test_the_noise_of_a_real_release_lies_in_the_range_of_its_plan(name: str) -> None:
     """The mean of five releases; of a group the noise for as many rows as a group of equal size has."""

@@ -303,7 +303,7 @@ def _prepared(
 
 
 @pytest.mark.wide
-@pytest.mark.loop(9)
+@pytest.mark.loop(5)
 @pytest.mark.parametrize(("person", "millions", "asked", "by_key", "measured"), MEASURED)
 def test_memory_is_forecast_neither_a_tenth_below_what_releases_took_nor_twice_it(
     person: str | None, millions: int, asked: tuple[Any, ...], by_key: bool, measured: float
@@ -422,7 +422,7 @@ def modelled(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 
 @pytest.mark.few(1)
-@pytest.mark.loop(10)
+@pytest.mark.loop(5)
 @pytest.mark.parametrize(("model", "y", "columns", "millions", "measured"), MODELS)
 def test_memory_of_a_fit_is_forecast_neither_a_tenth_below_what_it_took_nor_twice_it(
     modelled: Study, model: Any, y: str | None, columns: int, millions: int, measured: float

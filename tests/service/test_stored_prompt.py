@@ -28,6 +28,7 @@ def typed(folder: Path, *words: str) -> Run:
     return done
 
 
+@pytest.mark.loop(1)
 @pytest.mark.wide
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_stored_answer_is_offered_for_nothing_and_a_new_one_for_its_price(verb: str, tmp_path: Path) -> None:

@@ -231,6 +231,7 @@ def test_rows_are_drawn_from_the_density_that_is_named() -> None:
         made.save("unwritten", files=(".cells.csv",))
 
 
+@pytest.mark.loop(5)
 @pytest.mark.wide
 @pytest.mark.parametrize("method", METHODS)
 def test_an_empty_table_one_value_and_no_numbers_end_in_a_reply_or_none_and_in_nothing_else(method: str) -> None:

@@ -596,6 +596,7 @@ def test_intervals_of_a_household_say_that_they_do_not_know_its_likeness(most: i
         assert (said in " ".join(told.split())) == (most > 1)
 
 
+@pytest.mark.loop(3)
 @pytest.mark.wide
 @pytest.mark.parametrize("inside", [True, False])
 @pytest.mark.parametrize("most", [4, 3, 1])

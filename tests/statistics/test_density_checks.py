@@ -313,7 +313,7 @@ def _unread(people: int | None, columns: int = 2) -> rt.Study:
 
 
 @pytest.mark.wide
-@pytest.mark.loop(3)
+@pytest.mark.loop(1)
 @pytest.mark.parametrize(
     ("people", "epsilon", "columns", "tables"),
     [

@@ -93,7 +93,7 @@ def off_table(density: Density, values: Floats) -> bool:
     return abs(found.value - float(np.mean((values >= 0.25) & (values < 0.5)))) > found.noise + 1e-12
 
 
-@pytest.mark.loop(8)
+@pytest.mark.loop(5)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("method", list(OPTIONS))
 @pytest.mark.parametrize(("kind", "n"), [("add_remove", 300), ("substitute", 300), ("add_remove", 3_000)])

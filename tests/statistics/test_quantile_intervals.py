@@ -275,7 +275,7 @@ def width(question: str, kind: Kind, column: Column, n: int, *, public: bool = T
     return None if found.noise is None else math.hypot(found.noise, found.sampling or 0.0)
 
 
-@pytest.mark.loop(13)
+@pytest.mark.loop(5)
 @pytest.mark.wide
 @pytest.mark.parametrize("bounds", [(), (0, 100)])
 @pytest.mark.parametrize("kind", KINDS)

@@ -383,6 +383,7 @@ def _doubled(sums: NDArray[np.int64], inside: int) -> NDArray[np.int64]:
 DISTANCE = trimmed.distance
 
 
+@pytest.mark.loop(4)
 @pytest.mark.wide
 @pytest.mark.parametrize("name", MUTANTS)
 def test_half_the_sensitivity_is_found(monkeypatch: pytest.MonkeyPatch, name: str) -> None:

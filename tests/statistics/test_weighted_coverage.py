@@ -180,6 +180,7 @@ QUANTILES: list[tuple[Callable[[], dict[str, Floats]], str, float, Kind, str, in
 ]
 
 
+@pytest.mark.loop(1)
 @pytest.mark.wide
 @pytest.mark.parametrize(
     ("table", "question", "level", "kind", "epsilon", "size", "runs"),
@@ -309,6 +310,7 @@ DESIGNED: list[tuple[SampleDesign, Callable[..., Drawn], str, Kind, str, float]]
 ]
 
 
+@pytest.mark.loop(2)
 @pytest.mark.wide
 @pytest.mark.parametrize(
     ("design", "draw", "question", "kind", "epsilon", "spread", "runs"),

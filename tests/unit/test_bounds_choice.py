@@ -79,7 +79,7 @@ def spread(made: BoundsChoiceStep, score: Callable[[Sequence[int]], Sequence[int
     return int(max(max(each) - min(each) for each in changes))
 
 
-@pytest.mark.loop(5)
+@pytest.mark.loop(3)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("ladder", [UP, BOTH])

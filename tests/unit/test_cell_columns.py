@@ -149,7 +149,7 @@ def _nested(table: dict[str, Any]) -> None:
 
 
 @pytest.mark.wide
-@pytest.mark.loop(5)
+@pytest.mark.loop(2)
 @pytest.mark.parametrize(
     "change",
     [

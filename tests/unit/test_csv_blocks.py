@@ -91,7 +91,7 @@ def test_both_readers_agree(
 
 
 @pytest.mark.wide
-@pytest.mark.loop(2)
+@pytest.mark.loop(1)
 @pytest.mark.parametrize(
     ("name", "odd"),
     [
