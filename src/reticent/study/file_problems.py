@@ -61,8 +61,9 @@ def _of_questions(tables: Tables, extensions: Sequence[ModuleType]) -> Iterator[
     known = [name for columns in (_part(tables, "columns"), *further) for name in columns]
     person, releases = _part(tables, "person").get("column"), tables.get("release")
     for item in releases if isinstance(releases, list) else ():
-        asked = item.get("ask") if isinstance(item, dict) else None
-        for text in asked if isinstance(asked, list) else ():
+        listed = item.get("ask") if isinstance(item, dict) else None
+        asked = listed if isinstance(listed, list) else []
+        for text in asked:
             if not isinstance(text, str):
                 continue
             where = f"[[release]] '{item.get('name')}'"
