@@ -167,7 +167,6 @@ def test_the_shift_is_where_halving_finds_it_in_half_of_the_looks() -> None:
     for spread, scale, corner in itertools.product((0.0, 1e-3, 1.0, 300.0), (0.1, 7.0, 1e4), (0.0, 5.0, 30.0)):
         nodes = spread * np.linspace(-6.0, 6.0, 241)
         chance, looks = counted(nodes, scale, corner)
-
         most = 8.0 * spread + 40.0 * scale + corner * scale
         found, low, high = _crossing(chance, 0.025, most), 0.0, most
         assert len(looks) <= 25

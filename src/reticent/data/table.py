@@ -247,8 +247,9 @@ class Table:
 
         results = self._reading(work, key)
         for query, result in zip(queries, results, strict=True):
-            plain = [replace(query, windows=None)] if isinstance(query, Ranks) else []
-            again = cache(partial(self.answers, plain, key, view))  # once for all groups
+            if not isinstance(query, Ranks):
+                continue
+            again = cache(partial(self.answers, [replace(query, windows=None)], key, view))  # once for all groups
             for place, held in enumerate(result.ranks):
                 if isinstance(held, WindowedCounts):
                     held.every = partial(lambda read, place: read()[0].ranks[place], again, place)

@@ -215,7 +215,7 @@ class StudyTerms:
         return sources(self.schema, self.spec.further)
 
     def _refuse_changed(self, word: str = "study.same_people()") -> None:
-        """Refuse a source that looks different since its last release, unless the curator says whose rows it has."""
+        """Refuse a source under another ledger, and one that changed unless the curator says whose rows it has."""
         if not self._place:
             return
         from reticent.data.source import identity_of
