@@ -139,6 +139,28 @@ def test_an_answer_of_other_bounds_is_not_given_again(asked: str, changed: dict[
         again(**changed)
 
 
+@pytest.mark.parametrize("changed", [{"rows_each": 2}, {"na": ["9"]}, {"decimal": ","}, {"encoding": "latin-1"}])
+def test_an_answer_of_another_cap_or_notation_is_not_given_again(changed: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("who,x\n" + "".join(f"p{nth % 90},{nth % 10}\n" for nth in range(300)))
+
+    def again(**terms: Any) -> Release:
+        made = rt.study(
+            tmp_path / "t.csv",
+            adjacency="add_remove",
+            person="who",
+            columns={"x": rt.real(0, 9)},
+            budget=9,
+            ledger=tmp_path / "t.ledger",
+            **{"rows_each": 3} | terms,
+        )
+        return made.release(["mean(x)"], epsilon=1, record=rt.Record(request_id="r1"))
+
+    assert not again().stored
+    assert again().stored
+    with pytest.raises(rt.LedgerError, match="used for another request"):
+        again(**changed)
+
+
 def test_an_id_that_is_none_is_refused(study: rt.Study) -> None:
     for wrong in ("", "x" * 201, 7):
         with pytest.raises(rt.PublicParameterError, match="request_id is text"):

@@ -251,7 +251,8 @@ def receipt_again(earlier: Entry, request_digest: str | None) -> Receipt:
     assert isinstance(event, Reserved)
     if event.request_digest != request_digest:
         raise LedgerError(
-            f"This request id was used for another request, {event.id}. Nothing was charged. Choose another id."
+            f"This request id was used for another request, {event.id}, or with another cap or notation of cells. "
+            "Nothing was charged. Choose another id."
         )
     return Receipt(event.id, event.charge, earlier.digest, earlier.when, replayed=True)
 

@@ -15,6 +15,7 @@ import attrs
 from reticent.certificate.certificate import Certificate, read_certificate
 from reticent.certificate.record import columns_to_json
 from reticent.data.expression_tree import write
+from reticent.data.format import Format
 from reticent.data.joins import lines
 from reticent.data.query import Keys
 from reticent.errors import Fault, LedgerError, first_of
@@ -31,10 +32,11 @@ if TYPE_CHECKING:
 WORDS: Final = ("why", "label", "unit")  # of a declaration, which change no answer
 ENDS: Final = ("low", "high")  # which a release may choose
 FOUND: Final = ("among",)  # keys of a text that a release found
+NOTATION: Final = ("encoding", "decimal", "thousands", "na", "sheet", "symbols")
 
 
 def request_digest(asked: Sequence[Ask], within: Cost, want: Mapping[str, float] | None, schema: Schema) -> str:
-    """Digest of what a request asks: its questions, filter and formulas, and what it may cost.
+    """Digest of what a request asks: its questions, filter and formulas, what it may cost, and how rows are read.
 
     Parameters
     ----------
@@ -61,9 +63,18 @@ def request_digest(asked: Sequence[Ask], within: Cost, want: Mapping[str, float]
                 "where": "" if schema.where is None else write(schema.where),
                 "tables": list(lines(schema)),
                 "computed": {name: write(tree) for name, tree in schema.computed.items()},
+                **_read(schema),
             }
         )
     )
+
+
+def _read(schema: Schema) -> dict[str, object]:
+    """The cap and the notation of cells, where they are not the usual ones: so ids from before these were told stay."""
+    form, usual = schema.format, Format()
+    told = {name: getattr(form, name) for name in NOTATION if getattr(form, name) != getattr(usual, name)}
+    rows = {} if schema.person.rows == 1 else {"rows": schema.person.rows}
+    return {**({"notation": told} if told else {}), **rows}
 
 
 def earlier(study: StudyTerms, request: tuple[str, str], who: str) -> tuple[Ledger, Line] | None:
