@@ -11,14 +11,13 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
-from reticent.errors import PublicParameterError, QuestionError
+from reticent.errors import PublicParameterError, QuestionError, restored
 
 DAY: Final = 86_400
 
@@ -96,6 +95,7 @@ _AFTER: Final = r"[ \t\r\n]*$"
 Moment: TypeAlias = str | datetime.date  # a datetime is a date
 
 
+@restored
 @dataclass(frozen=True, slots=True)
 class Calendar:
     """Declaration of a column of days or times.
@@ -118,10 +118,6 @@ class Calendar:
     zone: str = ""
     format: str = ""
     century: int = 0
-
-    def __setstate__(self, state: Sequence[object]) -> None:
-        for name, value in zip(("step", "zone", "format", "century"), (*state, 0), strict=False):
-            object.__setattr__(self, name, value)  # pickles of before have no century
 
     def __post_init__(self) -> None:
         if self.step not in STEPS.values():

@@ -20,10 +20,26 @@ from __future__ import annotations
 import functools
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import MISSING, fields
 from types import FrameType, FunctionType, UnionType
-from typing import Any, Final, Literal, ParamSpec, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Literal,
+    ParamSpec,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -437,3 +453,23 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in between:
         frame, depth = frame.f_back, depth + 1
     warnings.warn(text, category, stacklevel=depth)
+
+
+# --- pickles ----------------------------------------------------------------------------------------------------------
+
+
+def _restore(value: DataclassInstance, state: Sequence[object]) -> None:
+    """Fill a value from its pickled fields; one that a later version added at the end has its default."""
+    for place, one in enumerate(fields(value)):
+        default = one.default_factory() if one.default_factory is not MISSING else one.default
+        object.__setattr__(value, one.name, state[place] if place < len(state) else default)
+
+
+def restored(made: type[T]) -> type[T]:
+    """Class decorator for a frozen class with slots whose pickles people keep: fields added since have their defaults.
+
+    It stands above ``dataclass``, which has one of its own take the place of a method, in Python before 3.11.4. A class
+    whose pickles hold something else has ``_fill`` for them.
+    """
+    made.__setstate__ = getattr(made, "_fill", _restore)  # type: ignore[attr-defined]
+    return made

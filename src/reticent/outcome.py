@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
-from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from reticent import calendar
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
+from reticent.errors import restored
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -27,6 +24,7 @@ SMALLEST: Final = -5  # the power of ten below which a number is written as one
 LARGEST: Final = 10**15  # from here on a number is written as a power of ten
 
 
+@restored
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A number with the interval that belongs to it.
@@ -61,9 +59,6 @@ class Estimate:
     unit: str = field(default="", kw_only=True)
     years: bool = field(default=False, kw_only=True)
 
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state)
-
     @property
     def date(self) -> datetime.date:
         """The date that ``value`` stands for, or the datetime; ``QuestionError`` of a number that is none."""
@@ -97,16 +92,6 @@ class NoReply:
 NO_REPLY: Final = NoReply()
 
 Outcome: TypeAlias = Reply[T_co] | NoReply
-
-
-def restore(value: DataclassInstance, state: Sequence[object]) -> None:
-    """Fill ``value`` from its pickled fields; one that a later version added at the end has its default.
-
-    For ``__setstate__`` of a frozen class with slots whose pickles people keep: without it the field would be missing.
-    """
-    for place, one in enumerate(fields(value)):
-        default = one.default_factory() if one.default_factory is not MISSING else one.default
-        object.__setattr__(value, one.name, state[place] if place < len(state) else default)
 
 
 # --- as text ----------------------------------------------------------------------------------------------------------

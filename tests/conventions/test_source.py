@@ -98,6 +98,17 @@ def _compares_prices(test: ast.expr) -> bool:
     return "alike" in names or (compared and bool(names & {"guarantee", "loss", "noise", "charged", "spent"}))
 
 
+def replaced_methods(module: Module) -> list[str]:
+    """Methods that ``dataclass`` puts its own in the place of, before Python 3.11.4: ``errors.restored`` sets them."""
+    return [
+        f"{one.lineno}: {node.name}.{one.name}"
+        for node in module.nodes
+        if isinstance(node, ast.ClassDef) and any("slots=True" in ast.unparse(one) for one in node.decorator_list)
+        for one in node.body
+        if isinstance(one, ast.FunctionDef) and one.name in ("__getstate__", "__setstate__")
+    ]
+
+
 def too_long(module: Module) -> list[str]:
     """A file that nobody reads in one sitting."""
     lines = module.text.count("\n")
@@ -111,6 +122,17 @@ def test_a_file_can_be_read_in_one_sitting() -> None:
 def test_the_search_for_long_files_finds() -> None:
     assert too_long(parsed("x.py", "x = 1\n" * (LONGEST + 1))) == ["601 lines"]
     assert too_long(parsed("x.py", "x = 1\n" * LONGEST)) == []
+
+
+def test_no_class_loses_the_method_that_fills_it_from_a_pickle() -> None:
+    assert broken(replaced_methods) == {}
+
+
+@pytest.mark.parametrize("options", ["frozen=True, slots=True", "slots=True"])
+def test_the_search_for_replaced_methods_finds(options: str) -> None:
+    text = f"@dataclass({options})\nclass A:\n    def __setstate__(self, state): ..."
+    assert replaced_methods(parsed("x.py", text)) == ["3: A.__setstate__"]
+    assert replaced_methods(parsed("x.py", text.replace("slots=True", "order=True"))) == []
 
 
 def test_no_guard_of_a_price_is_left_out_by_an_option_of_python() -> None:

@@ -11,6 +11,7 @@ import sqlite3
 import tomllib
 from collections.abc import Callable
 from fractions import Fraction
+from operator import methodcaller
 from pathlib import Path
 from typing import Any, Literal
 
@@ -568,7 +569,7 @@ def test_the_word_for_a_unit_tells_no_relation_from_another() -> None:
     assert hash(person) == hash(household)
     assert pickle.loads(pickle.dumps(household)).named == "household"
     old = Adjacency.__new__(Adjacency)
-    old.__setstate__(["add_remove", 4, "person"])
+    methodcaller("__setstate__", ["add_remove", 4, "person"])(old)
     assert (old, old.named) == (person, "")
 
 

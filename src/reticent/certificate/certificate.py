@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from reticent.certificate import schema
 from reticent.certificate.record import CertificateRecord
-from reticent.errors import CheckError, PublicParameterError
+from reticent.errors import CheckError, PublicParameterError, restored
 from reticent.ledger import Ledger
 from reticent.privacy.loss import words
 
@@ -31,11 +31,10 @@ if TYPE_CHECKING:
     from reticent.statistics.extensions import Extension
 
 
+@restored
 @dataclass(frozen=True, slots=True, repr=False)
 class Certificate(CertificateRecord):
     """A certificate, version 1 or 2. Make one with ``Certificate.of`` or ``read_certificate``."""
-
-    __setstate__ = CertificateRecord.__setstate__  # a class with slots gets one of its own otherwise
 
     @classmethod
     def of(cls, document: dict[str, object]) -> Certificate:

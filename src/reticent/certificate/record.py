@@ -28,7 +28,7 @@ from reticent.certificate import schema
 from reticent.data.expression_tree import write
 from reticent.data.format import check_title, exact
 from reticent.data.schema import Category, Column, Integer, Real, Schema, kind_of, value_words
-from reticent.errors import CheckError, PublicParameterError, first_of, made_as
+from reticent.errors import CheckError, PublicParameterError, first_of, made_as, restored
 from reticent.ledger import Ledger, Receipt
 from reticent.outcome import NO_REPLY, Estimate, Reply
 from reticent.privacy import loss as losses
@@ -422,6 +422,7 @@ NOT_DURABLE: Final = "The ledger of this release was not durable: it ended with 
 MOST_NAMES: Final = 4  # answers that are named before a caveat
 
 
+@restored
 @dataclass(frozen=True, slots=True)
 class CertificateRecord:
     """Record of a release: the canonical JSON of its certificate.
@@ -462,7 +463,7 @@ class CertificateRecord:
     def __reduce__(self) -> tuple[type[CertificateRecord], tuple[str]]:
         return type(self), (self.text,)
 
-    def __setstate__(self, state: Sequence[object]) -> None:
+    def _fill(self, state: Sequence[object]) -> None:
         """Fill the record from a pickle of version 0.1.0, which holds the text alone."""
         object.__setattr__(self, "text", state[0])
         self.__post_init__()

@@ -20,10 +20,9 @@ from reticent.certificate import schema, void
 from reticent.certificate.keys import load_public, small_order
 from reticent.certificate.record import UNSIGNED, CertificateRecord, audit_words
 from reticent.data import joins
-from reticent.errors import CheckError, LedgerError, PublicParameterError, SpecError
+from reticent.errors import CheckError, LedgerError, PublicParameterError, SpecError, restored
 from reticent.ledger import Ledger
 from reticent.ledger.events import Committed, Entry, Reserved, Withdrawn
-from reticent.outcome import restore
 from reticent.privacy import compose, convert, filters, ptr, serialization
 from reticent.privacy.convert import largest
 from reticent.privacy.guarantee import Guarantee
@@ -41,6 +40,7 @@ ONE_PART: Final = {
 }
 
 
+@restored
 @dataclass(frozen=True, slots=True)
 class Check:
     """One check of a certificate: what was checked, whether it holds, and in words.
@@ -52,9 +52,6 @@ class Check:
     ok: bool
     words: str
     looked: bool = True
-
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state)
 
     @property
     def state(self) -> str:

@@ -17,8 +17,7 @@ from reticent.calendar import FIRST, LAST, Calendar
 from reticent.calendar import text as calendar_text
 from reticent.data.expression_tree import LARGEST, Key
 from reticent.data.format import exact_key, is_text, on_one_line
-from reticent.errors import PublicParameterError, called_as
-from reticent.outcome import restore
+from reticent.errors import PublicParameterError, called_as, restored
 from reticent.privacy.numbers import Number, read, show
 
 if TYPE_CHECKING:
@@ -42,6 +41,7 @@ WholeEnd: TypeAlias = "int | Literal['auto'] | Mapping[str, Number] | None"
 FINEST: Final = 1000  # bits of a fixed-point grid: 2^1000 and the grid's unit are normal doubles
 
 
+@restored
 @dataclass(frozen=True, slots=True)
 class Real:
     """A real column. Values outside [low, high] are moved to the nearer bound; NaN and null are missing.
@@ -65,9 +65,6 @@ class Real:
     label: str = ""
     auto: BoundsLadder | None = None
 
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state)
-
     @property
     def stand_in(self) -> Fraction | None:
         """The public value of a cell that cannot be read, or None where it is missing."""
@@ -87,6 +84,7 @@ class Real:
             raise PublicParameterError("resolution must be between 1e-250 and 1e250")
 
 
+@restored
 @dataclass(frozen=True, slots=True)
 class Integer:
     """An integer column; values that are no integers are missing. The rest is as for a real column.
@@ -106,9 +104,6 @@ class Integer:
     calendar: Calendar | None = None
     auto: BoundsLadder | None = None
     among: range | tuple[int, ...] = ()
-
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state)
 
     @property
     def stand_in(self) -> Fraction | None:
@@ -130,6 +125,7 @@ class Integer:
             raise PublicParameterError(f"missing of an integer column must be an integer, got {show(self.missing)}")
 
 
+@restored
 @dataclass(frozen=True, slots=True)
 class Category:
     """A column with a public list of values; any other value is missing.
@@ -146,9 +142,6 @@ class Category:
     complete: bool = False
     label: str = ""
     longest: int | None = None
-
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state)
 
     @property
     def stand_in(self) -> Key | None:

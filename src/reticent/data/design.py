@@ -13,13 +13,11 @@ released numbers and public sizes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from reticent.errors import PublicParameterError, QuestionError
-from reticent.outcome import restore
+from reticent.errors import PublicParameterError, QuestionError, restored
 from reticent.privacy.numbers import show
 
 FIXED: Final = "fixed"
@@ -58,6 +56,7 @@ class PublicMargins:
         return f"public sizes of {self.column}: {told}"
 
 
+@restored
 @dataclass(frozen=True, slots=True)
 class SampleDesign:
     """A sample with fixed weights.
@@ -87,9 +86,6 @@ class SampleDesign:
     strata: str = ""
     fractions: OfKeys = ()
     margins: PublicMargins | None = None
-
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state)
 
     def __post_init__(self) -> None:
         if type(self.cluster) is not int or not 1 <= self.cluster <= LARGEST_CLUSTER:

@@ -32,8 +32,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from reticent.errors import PublicParameterError, SpecError
-from reticent.outcome import restore
+from reticent.errors import PublicParameterError, SpecError, restored
 
 LATIN: Final = frozenset(f"iso8859-{part}" for part in (*range(1, 12), *range(13, 17)))
 ENCODINGS: Final = frozenset({"utf-8", "ascii", "mac-roman", "koi8-r", "koi8-u"}) | LATIN
@@ -83,6 +82,7 @@ TIGHT: Final = (
 )
 
 
+@restored
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Resources of one run, all public and set before the charge.
@@ -119,9 +119,6 @@ class Limits:
         ):
             raise PublicParameterError(f"timeout must be a number of seconds above 0, at most {LONGEST_TIMEOUT}")
 
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state)
-
     @property
     def memory_bytes(self) -> int:
         return bytes_of(self.memory)
@@ -137,6 +134,7 @@ def bytes_of(size: str) -> int:
     return int(size[:-2]) * BYTES[size[-2:]]
 
 
+@restored
 @dataclass(frozen=True, slots=True)
 class Format:
     """Notation of numbers and text in the source.
@@ -169,9 +167,6 @@ class Format:
     sheet: str = ""
     has_encoding: bool = field(default=False, compare=False)
     symbols: tuple[str, ...] = ()
-
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "encoding", _known_encoding(self.encoding))

@@ -20,7 +20,6 @@ all neighbours of small tables.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -29,8 +28,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 
 from reticent.data.schema import LARGEST, SMALLEST, FixedPointGrid, Key, Person
-from reticent.errors import PublicParameterError
-from reticent.outcome import restore
+from reticent.errors import PublicParameterError, restored
 
 if TYPE_CHECKING:
     from reticent.data.order_statistics import Needs, RankWindows
@@ -55,6 +53,7 @@ class KeyFile:
         return PurePath(self.path).name
 
 
+@restored
 @dataclass(frozen=True, slots=True)
 class Keys:
     """Public groups: the column and the values asked for. ``touch`` is the most groups one person can be in.
@@ -109,9 +108,6 @@ class Keys:
         names = [name for name, _ in self.parts]
         several = self.cells or product(*(keys for _, keys in self.parts))
         return tuple(tuple(zip(names, keys, strict=True)) for keys in several)
-
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +247,7 @@ class Tally:
         return len(self.among) or len(self.edges) - 1
 
 
+@restored
 @dataclass(frozen=True, slots=True)
 class Ranks:
     """The candidate cells that hold kept values, in order, with how many: two integer arrays of equal length.
@@ -270,9 +267,6 @@ class Ranks:
     weight: Weighing | None = None
     power: Literal[1, 2] = 1
     windows: RankWindows | None = None
-
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,8 +51,7 @@ from reticent.data.format import (
     toml_key,
 )
 from reticent.data.joined_table import JoinedTable, chain, own_name, table_at
-from reticent.errors import PublicParameterError, QuestionError, SpecError, first_of
-from reticent.outcome import restore
+from reticent.errors import PublicParameterError, QuestionError, SpecError, first_of, restored
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.numbers import show
 
@@ -64,6 +63,7 @@ if TYPE_CHECKING:
 PRODUCTS: Final = Fraction(10) ** 50  # so that fifth powers of bounds, and their inverses, are normal doubles
 
 
+@restored
 @dataclass(frozen=True, slots=True)
 class Person:
     """Definition of one person: the column that names them and the rows kept of them.
@@ -93,9 +93,6 @@ class Person:
     unit: str = ""
     supposed: Fraction | None = None
     household: str | None = None
-
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state)
 
     def __post_init__(self) -> None:
         if self.column is not None:
@@ -233,6 +230,7 @@ class Person:
         return self.adjacency == "substitute" and not self.filtered
 
 
+@restored
 @dataclass(frozen=True, slots=True)
 class Schema:
     """The public shape of a table. Names of columns are plain text on one line.
@@ -266,9 +264,6 @@ class Schema:
         for name, column in self.columns.items():
             if isinstance(column, Category):
                 _check_listed(name, column, self.format)
-
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state)
 
     @property
     def stored(self) -> Mapping[str, Column]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, assert_never, get_args
 from reticent.data.expression_tree import key_text
 from reticent.data.format import WRITTEN, Limits, check_title, nearest
 from reticent.data.schema import Person, Schema
-from reticent.errors import PublicParameterError, QuestionError, SpecError
-from reticent.outcome import restore
+from reticent.errors import PublicParameterError, QuestionError, SpecError, restored
 from reticent.privacy.adjacency import CHOOSE, Kind
 from reticent.privacy.convert import epsilon_delta
 from reticent.privacy.cost import OF_BUDGET, refuse_exposure, refuse_weak
@@ -85,6 +84,7 @@ class Budget:
     override: str = ""
 
 
+@restored
 @dataclass(frozen=True, slots=True)
 class ReleaseSpec:
     """One planned release; ``ask`` holds the questions as text, ``want`` half-widths by question."""
@@ -100,10 +100,8 @@ class ReleaseSpec:
     passing: Fraction | None = None  # the share of rows that a plan supposes to pass the filters, or to have a value
     request_id: str | None = None  # the same id gives the stored answer again
 
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state)
 
-
+@restored
 @dataclass(frozen=True, slots=True)
 class Spec:
     """A study as its file declares it. ``source`` and ``ledger`` are absolute; ``folder`` is where the file is.
@@ -131,9 +129,6 @@ class Spec:
         check_title(self.title, "The title of a study")
         for release in self.releases:
             check_title(release.name, "The name of a release")
-
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state)
 
     def release(self, name: str | None = None) -> ReleaseSpec:
         """A release by its name; the only one where no name is given."""

@@ -19,13 +19,12 @@ later is left out if it is None, so earlier entries keep their text and their di
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, date, datetime
 from typing import Any, Final, TypeAlias, assert_never
 
-from reticent.errors import LedgerError
-from reticent.outcome import restore
+from reticent.errors import LedgerError, restored
 from reticent.privacy.adjacency import Adjacency, Kind, Unit
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP, from_json, to_json
 from reticent.privacy.serialization import LONGEST, canonical, digest_of
@@ -70,6 +69,7 @@ class Reserved:
     request_digest: str | None
 
 
+@restored
 @dataclass(frozen=True, slots=True)
 class Committed:
     """The release ``id`` left; ``digest`` is that of its certificate.
@@ -82,9 +82,6 @@ class Committed:
     digest: str
     shares: str | None = None
     answer: str | None = None
-
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,8 +248,8 @@ def receipt_again(earlier: Entry, request_digest: str | None) -> Receipt:
     assert isinstance(event, Reserved)
     if event.request_digest != request_digest:
         raise LedgerError(
-            f"This request id was used for another request, {event.id}, or with another cap or notation of cells. "
-            "Nothing was charged. Choose another id."
+            f"This request id was used for another request, {event.id}. Nothing was charged. Choose another id: with "
+            "another cap or notation of cells a request is another one."
         )
     return Receipt(event.id, event.charge, earlier.digest, earlier.when, replayed=True)
 

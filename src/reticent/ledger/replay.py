@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import Literal, TypeAlias, assert_never
 
-from reticent.errors import BudgetError, LedgerError, PublicParameterError
+from reticent.errors import BudgetError, LedgerError, PublicParameterError, restored
 from reticent.ledger.events import (
     GENESIS,
     Amended,
@@ -34,7 +34,6 @@ from reticent.ledger.events import (
     now,
     parse,
 )
-from reticent.outcome import restore
 from reticent.privacy import filters
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import Loss
@@ -62,6 +61,7 @@ def opening_row(opened: Opened) -> Row:
     return Row(1, entry.body, entry.digest)
 
 
+@restored
 @dataclass(frozen=True, slots=True)
 class Line:
     """One request in a ledger, as a table of releases shows it.
@@ -87,9 +87,6 @@ class Line:
     withdrawn: str | None = None
     why: str = ""
     answer: str | None = None
-
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state)
 
 
 @dataclass(frozen=True, slots=True)

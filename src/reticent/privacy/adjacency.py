@@ -16,12 +16,10 @@ docs/theory/adjacency.md and the note E21 there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, get_args
 
-from reticent.errors import PublicParameterError
-from reticent.outcome import restore
+from reticent.errors import PublicParameterError, restored
 
 Kind: TypeAlias = Literal["add_remove", "substitute", "local"]
 Unit: TypeAlias = Literal["person", "row"]
@@ -40,6 +38,7 @@ CHOOSE: Final = (
 )
 
 
+@restored
 @dataclass(frozen=True, slots=True)
 class Adjacency:
     """Relation that makes two tables neighbours: one unit replaced, or one unit added or removed.
@@ -52,9 +51,6 @@ class Adjacency:
     rows: int = 1
     unit: Unit = "person"
     named: str = field(default="", compare=False)
-
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state)
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeAlias
 
 from reticent.data.format import plain
 from reticent.data.schema import Key
-from reticent.errors import NoReplyError, QuestionError, door, first_of
-from reticent.outcome import Estimate, NoReply, Outcome, Reply, restore, shown
+from reticent.errors import NoReplyError, QuestionError, door, first_of, restored
+from reticent.outcome import Estimate, NoReply, Outcome, Reply, shown
 
 if TYPE_CHECKING:
     import datetime
@@ -77,6 +77,7 @@ DRAWN: Final = "a number that is shown at the nearest possible one enters this a
 NO_ENDS: Final = "no interval was bought: the ends are those of the possible values"  # a caveat of quantiles
 
 
+@restored
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One number of an answer. ``label`` says which group and bin it is: ``(("site", 1), ("bin", "[0, 5)"))``.
@@ -87,9 +88,6 @@ class Cell:
     label: tuple[tuple[str, Key], ...]
     outcome: Outcome[Estimate]
     error: ErrorLaw | None = None
-
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state)
 
     def __str__(self) -> str:
         """``north: 2.79 (95 % 2.61 to 2.97)``, as the line of its answer says it."""
@@ -213,6 +211,7 @@ def group_words(answer: Answer, cell: Cell, called: Mapping[str, str] = UNCALLED
     return label_words(cell, called)
 
 
+@restored
 @dataclass(frozen=True, slots=True)
 class IncompleteRows:
     """The share of rows with a cell of ``columns`` that is missing, cannot be read or is not listed.
@@ -227,9 +226,6 @@ class IncompleteRows:
     origin: str = ""
     of: str = ""
 
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state)
-
 
 @dataclass(frozen=True, slots=True)
 class ValueCount:
@@ -239,6 +235,7 @@ class ValueCount:
     scales: tuple[float, ...]
 
 
+@restored
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The answer to one question.
@@ -281,9 +278,6 @@ class Answer:
     values: ValueCount | None = None
     apart: bool = False
     capped: Outcome[Estimate] | None = None
-
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state)
 
     if not TYPE_CHECKING:  # a name that other libraries have says what it is called here
 

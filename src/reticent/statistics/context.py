@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from reticent.data.query import Keys, Per, Query
 from reticent.data.schema import Person, Schema
+from reticent.errors import restored
 from reticent.mechanisms import gate
-from reticent.outcome import restore
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.filters import Currency
@@ -114,6 +114,7 @@ class Setting:
         return self.schema.person.size_public and self.units is not None
 
 
+@restored
 @dataclass(frozen=True, slots=True)
 class NumberWidths:
     """Expected half-widths of one of several numbers of an answer, in its own unit; None where it is seldom told."""
@@ -123,10 +124,8 @@ class NumberWidths:
     sampling: float | None
     unit: str = ""
 
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state)
 
-
+@restored
 @dataclass(frozen=True, slots=True)
 class ExpectedAccuracy:
     """Expected half-widths at 95 % that a plan shows, for an assumed shape and a public n.
@@ -158,9 +157,6 @@ class ExpectedAccuracy:
         """Half-widths of noise and sampling that a release reaches about as often as not."""
         found = ((noise, sampling) for shape, noise, sampling in self.others if shape == self.typical)
         return next(found, (self.noise, self.sampling))
-
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state)
 
 
 def of_persons(expected: Callable[[int], ExpectedAccuracy], people: int, rows: int, person: Person) -> ExpectedAccuracy:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from reticent.data.schema import Person, Schema
-from reticent.errors import NAMED, QuestionError, Refusal, first_of
-from reticent.outcome import restore
+from reticent.errors import NAMED, QuestionError, Refusal, first_of, restored
 from reticent.privacy import compose
 from reticent.privacy import loss as losses
 from reticent.privacy.guarantee import Guarantee
@@ -41,6 +40,7 @@ NONE_MISSING: Final = "the widths above suppose no such row: passing=… tells t
 MUCH: Final = 10**9  # bytes from which a plan tells them
 
 
+@restored
 @dataclass(frozen=True, slots=True)
 class PlanLine:
     """One question of a plan: its share of the loss and the half-widths to expect at 95 %.
@@ -68,9 +68,6 @@ class PlanLine:
         one, usual = self.expected, (self.expected.noise, self.expected.sampling)
         shapes = one.others if usual == one.headline else ((USUAL, *usual), *one.others)
         return {name: {"noise": a, "sampling": b} for name, a, b in shapes if name != one.typical}
-
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state)
 
 
 def _of_persons(schema: Schema) -> str:

@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from reticent import calendar
 from reticent.calendar import Moment
 from reticent.entropy import Entropy, Replayed, system
-from reticent.errors import CheckError, PublicParameterError, first_of
-from reticent.outcome import Estimate, restore
+from reticent.errors import CheckError, PublicParameterError, first_of, restored
+from reticent.outcome import Estimate
 from reticent.privacy import serialization
 from reticent.privacy.guarantee import Guarantee
 from reticent.synthesis import axis, check, density_validity, drawing
@@ -43,6 +43,7 @@ KEY: Final = 32  # bytes of the key of a stream of sampled rows
 CHUNK: Final = 1 << 22  # comparisons of points with boxes at a time
 
 
+@restored
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Density:
     """A released law of one record, on a public grid.
@@ -105,9 +106,6 @@ class Density:
     noticed: tuple[NoticedAtoms, ...] = ()
     margins: tuple[Density, ...] = ()
     counts: Floats | None = None
-
-    def __setstate__(self, state: Sequence[object]) -> None:
-        restore(self, state)
 
     def __post_init__(self) -> None:
         for name in ("masses", "band", "grain", "counts"):
