@@ -416,7 +416,7 @@ def test_row_order_and_threads_change_nothing(person: Person, part: int) -> None
 
 
 @pytest.mark.wide
-@pytest.mark.loop(6)
+@pytest.mark.loop(4)
 @pytest.mark.parametrize("make", SOURCES)
 def test_a_table_without_rows_gives_zeros(make: Callable[[list[Row], Path], object], tmp_path: Path) -> None:
     rows = random_rows(random.Random(3), 20)

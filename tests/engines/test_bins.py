@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from reticent.data.format import BINNED
+from reticent.data.format import LISTED_EDGES, NAMED_EDGES
 from reticent.data.query import Keys, Query, Tally, Weighing, WeightedTally
 from reticent.data.schema import Person, Real, Schema, category
 from reticent.data.table import open_table
@@ -21,9 +21,12 @@ EDGES = [
     tuple(map(Fraction, (0, 1))),
     (Fraction(-1), Fraction(0), Fraction(1)),
     (Fraction(-(10**300)), Fraction(1, 10), Fraction(1, 3), Fraction(2**53 + 1), Fraction(10**300)),
-    tuple(Fraction(place, 7) for place in range(-30, BINNED - 30)),
-    tuple(Fraction(place, 7) for place in range(-30, BINNED - 29)),
+    *(
+        tuple(Fraction(place, 7) for place in range(-30, many - 30))
+        for many in (NAMED_EDGES, NAMED_EDGES + 1, 2 * NAMED_EDGES + 1, 2 * NAMED_EDGES + 2, 1000)
+    ),
 ]
+LONG = [tuple(Fraction(place, 700) for place in range(-1000, many - 1000)) for many in (LISTED_EDGES, LISTED_EDGES + 1)]
 SCHEMA = Schema({"x": Real(), "w": Real(Fraction(0), Fraction(1)), "g": category(["a", "b"])}, Person("add_remove"))
 
 
@@ -40,16 +43,17 @@ def values() -> list[float]:
     return [*ODD, *edges, *beside, *np.random.default_rng(20081114).normal(0, 3, 300).tolist()]
 
 
-def test_bins_are_those_of_numpy(place: Place) -> None:
+@pytest.mark.parametrize("several", [EDGES, LONG], ids=["few", "many"])
+def test_bins_are_those_of_numpy(place: Place, several: list[tuple[Fraction, ...]]) -> None:
     x = values()
     keys = Keys("g", ("a", "b"), 1)
     groups = ["ab"[nth % 2] for nth in range(len(x))]
     table = open_table(place({"x": x, "w": [1.0] * len(x), "g": groups}), SCHEMA)
-    asked: list[Query] = [Tally("x", edges=edges, keys=some) for edges in EDGES for some in (None, keys)]
-    weighted = [WeightedTally("x", Weighing("w", Fraction(1)), edges=edges) for edges in EDGES]
+    asked: list[Query] = [Tally("x", edges=edges, keys=some) for edges in several for some in (None, keys)]
+    weighted = [WeightedTally("x", Weighing("w", Fraction(1)), edges=edges) for edges in several]
     found = table.run([*asked, *weighted], KEY)
     held = np.array(x)
-    for nth, edges in enumerate(EDGES):
+    for nth, edges in enumerate(several):
         bins = np.searchsorted([float(edge) for edge in edges[1:-1]], held, side="right")
         counts = np.bincount(bins, minlength=len(edges) - 1)
         assert found[2 * nth].vectors == (tuple(counts.tolist()),)

@@ -17,7 +17,7 @@ from reticent.data.columns import Storage
 from reticent.data.engines import rank_windows
 from reticent.data.engines.duckdb import DUCKDB
 from reticent.data.engines.row_choice import RowChoice
-from reticent.data.format import BINNED
+from reticent.data.format import LISTED_EDGES, NAMED_EDGES
 from reticent.data.query import (
     CappedPersons,
     DistinctPersons,
@@ -187,21 +187,26 @@ def test_a_query_that_does_not_fit_is_refused(query: Query, said: str) -> None:
         query_compiler.columns_of([query], Schema({"x": real(), "town": category(["a"])}, Person("add_remove")))
 
 
-def test_histograms_of_many_bins_compile_to_one_statement() -> None:
+def test_statements_of_many_bins_are_no_longer_than_of_few() -> None:
     schema = Schema({"x": real()}, Person("add_remove"))
-    sizes = BINNED - 1, BINNED, 2**13
-    few, fine, many = (Tally("x", edges=tuple(Fraction(k, n) for k in range(n + 1))) for n in sizes)
-    told = query_compiler.statements([few, fine, many], schema, {"x": "real"}, KEY, DUCKDB.dialect).asked
-    assert told[1] == told[2]
-    assert 100 * BINNED > len(told[0]) > 50 * BINNED  # each edge stands in it
+    sizes = NAMED_EDGES - 1, 2**11, 2**13, 2**14
+    tallies = [Tally("x", edges=tuple(Fraction(k, n) for k in range(n + 1))) for n in sizes]
+    told = query_compiler.statements(tallies, schema, {"x": "real"}, KEY, DUCKDB.dialect)
+    few, listed, many, most = told.asked
+    assert 100 * NAMED_EDGES > len(few) > 50 * NAMED_EDGES  # each edge stands in it
+    assert len(listed) < 3 * len(few)
+    assert [table.num_rows * (table.num_columns - 1) for table in told.lists.values()] == [64 * 31]
+    assert many == most
+    assert LISTED_EDGES < 2**13
     rows: list[Row] = [{"x": place / 4999 - 0.1} for place in range(6000)]
-    found = open_table({"x": [row["x"] for row in rows]}, schema).run([many], KEY)
-    wanted = [0] * 2**13
-    for row in rows:
-        x = row["x"]
-        assert isinstance(x, float)
-        wanted[max(0, min(2**13 - 1, math.floor(Fraction(x) * 2**13)))] += 1
-    assert found[0].vectors == (tuple(wanted),)
+    read = open_table({"x": [row["x"] for row in rows]}, schema).run(tallies[1:3], KEY)
+    for size, found in zip(sizes[1:3], read, strict=True):
+        wanted = [0] * size
+        for row in rows:
+            x = row["x"]
+            assert isinstance(x, float)
+            wanted[max(0, min(size - 1, math.floor(Fraction(x) * size)))] += 1
+        assert found.vectors == (tuple(wanted),)
 
 
 WIDE = [

@@ -166,9 +166,9 @@ def test_all_values_are_read_where_a_window_is_too_narrow(monkeypatch: pytest.Mo
     monkeypatch.setattr(ResultReader, "_apart", lambda self, query: True)
     read, answers = [], Table.answers
 
-    def noted(self: Table, queries: Sequence[Query], *rest: Any) -> list[QueryResult]:
+    def noted(self: Table, queries: Sequence[Query], *rest: Any, **more: Any) -> list[QueryResult]:
         read.append([query for query in queries if isinstance(query, Ranks)])
-        return answers(self, queries, *rest)
+        return answers(self, queries, *rest, **more)
 
     monkeypatch.setattr(Table, "answers", noted)
     step = prepare(parse(f"median({column})"), Setting(schema(), None), Fraction(4))
@@ -237,9 +237,9 @@ def test_all_values_are_read_once_where_many_draws_need_them(
     held = {**rows(20_000), "y": [0.25] * 11_000 + [0.5] * 2_000 + np.linspace(1, 2, 7_000).tolist()}
     opened, read, answers = open_table(held, schema()), list[int](), Table.answers
 
-    def noted(self: Table, queries: Sequence[Query], *rest: Any) -> list[QueryResult]:
+    def noted(self: Table, queries: Sequence[Query], *rest: Any, **more: Any) -> list[QueryResult]:
         read.append(len(queries))
-        return answers(self, queries, *rest)
+        return answers(self, queries, *rest, **more)
 
     monkeypatch.setattr(Table, "answers", noted)
     step = prepare(parse("quantiles(y, 0.1 0.2 0.3 0.6, method=joint)"), Setting(schema(), None, keys), Fraction(90))

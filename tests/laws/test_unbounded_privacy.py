@@ -16,6 +16,7 @@ import pytest
 
 from reticent.data.candidates import Cells, Segment
 from reticent.data.query_result import Counts
+from reticent.data.value_scans import HeldScans, powers
 from reticent.entropy import Entropy
 from reticent.mechanisms.exponential import Exponential
 from reticent.outcome import Reply
@@ -355,7 +356,8 @@ def test_the_sums_of_huber_are_exact_and_move_by_one_bend() -> None:
     at = grid.centres().tolist()
     away = np.array([-50.0, -2.0, -2.0, 0.0, 0.4, 3.3, 1e300])
     counts = np.array([1, 2, 1, 3, 1, 1, 1])
-    sums = grid.sums(away, counts)
+    places = np.rint(np.clip(away / grid.bend, -grid.reach, grid.reach) * location.UNIT).astype(np.int64)
+    sums = grid.sums(places, counts)
     chosen = range(0, len(at), 401)
     slow = huber_sums(
         np.repeat(np.clip(away, -100.0, 100.0), counts).tolist(), 3.0, [at[i] for i in chosen], location.UNIT
@@ -364,8 +366,8 @@ def test_the_sums_of_huber_are_exact_and_move_by_one_bend() -> None:
     for place in range(len(away)):
         fewer = counts.copy()
         fewer[place] -= 1
-        assert np.abs(sums - grid.sums(away, fewer)).max() <= location.UNIT
-        assert 0 <= grid.squares(away, counts, 99) - grid.squares(away, fewer, 99) <= location.UNIT
+        assert np.abs(sums - grid.sums(places, fewer)).max() <= location.UNIT
+        assert 0 <= grid.squares(places, counts, 99) - grid.squares(places, fewer, 99) <= location.UNIT
 
 
 def test_a_row_changes_one_of_the_numbers_of_the_census() -> None:
@@ -404,7 +406,7 @@ def test_the_moments_of_a_clipped_value_move_by_no_more_than_their_mechanism_say
     for kind, n in (("substitute", 3), ("substitute", None), ("add_remove", None)):
         step = ClippedMean(WIDE, ColumnTerms(Adjacency(kind), n), Fraction(1)).moments  # type: ignore[arg-type]
         values = [np.array(v) for v in ((-1.0,), (-0.3,), (0.0,), (0.5,), (1.0,), (7.0,), ())]
-        found = step.design.integers([clipped.powers(v, np.ones(len(v), dtype=np.int64)) for v in values])
+        found = step.design.integers([powers(v, np.ones(len(v), dtype=np.int64)) for v in values])
         skip = 0 if n is None else 1
         for a, b in itertools.combinations(range(len(found)), 2):
             if kind == "substitute" and n is not None and 6 in (a, b):
@@ -421,10 +423,12 @@ def test_a_value_moves_the_vector_of_coinpress_by_no_more_than_its_squared_sensi
 ) -> None:
     terms = ColumnTerms(Adjacency(kind), n)
     plan = CoinPressMean(WIDE, terms, Fraction(1), Fraction(0), Fraction(10), Fraction(1), rounds=2)
-    points = np.linspace(-1.2, 1.2, 41)
+    cells = Cells((Segment(-20, 21, 1),), Fraction(3, 50), False)
+    one, none = np.ones(1, np.int64), np.zeros(0, np.int64)
     for place, last in ((0, False), (1, True)):
-        vectors = [plan._sums(np.array([x]), np.array([1]), 0.0, 1.0, last=last) for x in points]
-        nothing = plan._sums(np.array([]), np.array([], dtype=np.int64), 0.0, 1.0, last=last)
+        points = (HeldScans(cells, one * index, one) for index in range(-20, 21))  # from -1.2 to 1.2
+        vectors = [plan._sums(point, 0.0, 1.0, last=last) for point in points]
+        nothing = plan._sums(HeldScans(cells, none, none), 0.0, 1.0, last=last)
         if kind == "add_remove" or n is None:
             pairs = [(v, nothing) for v in vectors]
         else:

@@ -339,8 +339,9 @@ class RankWindows:
     """Ranks about some levels of a column whose size n is private: those within a public reach of level n.
 
     The reach is ``ranks`` + ``root`` sqrt(n). ``far`` is a level of |x|, about which sizes are asked for. ``crowd``:
-    the values beyond so many of one cell are counted. ``sliced``: the values of a cell are cut into slices, so all of
-    one cell are needed.
+    the values beyond so many of one cell are counted; 0 where nobody asks for them. ``sliced``: the values of a cell
+    are cut into slices, so all of one cell are needed. ``scanned``: questions about all values follow what is drawn
+    (``data/value_scans.py``).
     """
 
     levels: tuple[Fraction, ...]
@@ -349,6 +350,7 @@ class RankWindows:
     crowd: int
     far: Fraction | None = None
     sliced: bool = False
+    scanned: bool = False
 
     def of(self, level: Fraction, size: int) -> tuple[int, int]:
         """First and last rank about one level, of a column of ``size`` values, at least one."""

@@ -32,6 +32,7 @@ from typing import Any, Final
 import numpy as np
 
 from reticent.atomic_file import replace as replace_file
+from reticent.data.engines.engine import PROBE_DIGEST
 from reticent.data.files import ParquetFiles
 from reticent.data.format import NO_PARTITIONS, NOT_PARTED
 from reticent.data.order_statistics import Integers, Needs, Order, RunLength, by_group, fetched
@@ -39,7 +40,7 @@ from reticent.data.query import OrderedValues, Query, Ranks, Records
 from reticent.data.query_result import Counts, QueryResult
 from reticent.data.schema import Schema
 from reticent.data.source import Source
-from reticent.data.table import PROBE_DIGEST, Table
+from reticent.data.table import Table, Then
 from reticent.errors import SpecError
 
 FOLDER: Final = ".reticent-partitions"  # beside the partitions; no pattern fits a name that begins with a dot
@@ -126,7 +127,12 @@ class PartitionedTable(Table):
         self._parts, self._folder, self._changed = parts, folder, changed
 
     def answers(
-        self, queries: Sequence[Query], key: bytes, view: Schema, part: Source | None = None
+        self,
+        queries: Sequence[Query],
+        key: bytes,
+        view: Schema,
+        part: Source | None = None,
+        then: Then | None = None,
     ) -> list[QueryResult]:
         """Merged answers of the partitions; records are read from all rows.
 
@@ -137,6 +143,8 @@ class PartitionedTable(Table):
         view : Schema
         part : Source, optional
             Rows that are read as they are.
+        then : callable, optional
+            Not called: partitions have ended when their answers are merged.
 
         Returns
         -------

@@ -26,6 +26,7 @@ from reticent.data.columns import columns_of as columns_of
 from reticent.data.engines.casts import (
     DTYPES,
     SHORT,
+    edge_tables,
     engine_type,
     key_text,
     known_number,
@@ -36,7 +37,7 @@ from reticent.data.engines.casts import (
 )
 from reticent.data.engines.engine import Dialect, Names, join_keys
 from reticent.data.engines.row_choice import KEY_STAND_IN, TURN, RowChoice, Who, keys_table, who_of
-from reticent.data.format import BINNED
+from reticent.data.format import LISTED_EDGES, NAMED_EDGES
 from reticent.data.order_statistics import Needs
 from reticent.data.query import (
     PARTS,
@@ -56,6 +57,7 @@ from reticent.data.query import (
     Tally,
     Total,
     WeightedMoments,
+    WeightedTally,
     cells_read,
     keys_of,
 )
@@ -137,7 +139,7 @@ def typed_rows(schema: Schema, used: Sequence[str], who: Who = "string", whole: 
     parts = ibis.table({**shape, "turn": TURN}, name="cells")
     if schema.person_here is not None:
         parts = parts.filter(parts.who.notnull() & (parts.who != "") if who == "string" else parts.who.notnull())
-    long = {names[name]: column for name in read if isinstance(column := declared[name], Category) and _long(column)}
+    long = _long_categories(schema, used)
     for plain, column in long.items():
         parts = parts.mutate(**{f"text_{plain}": texts_of_keys(parts[plain], column)})
         among = ibis.table({f"in_{plain}": "string"}, name=f"list_{plain}")
@@ -189,7 +191,7 @@ def chosen_rows(schema: Schema, used: Sequence[str], who: Who = "string", whole:
     """
     names, person = Names(schema, used), schema.person
     rows = typed_rows(schema, used, who, whole)
-    if _has_formulas(schema):
+    if schema.computed or schema.where is not None:
         from reticent.data.engines.formula_levels import chosen
 
         rows = chosen(schema, used, names, rows)
@@ -263,6 +265,8 @@ def statements(
     shape = _shape(_choice(queries, schema, used, who, groups, ways), _whole(schema, used, storage))
     steps = {"cells": _cells_text(shape, tuple(sorted(storage.items())), dialect)} | _level_texts(shape, dialect)
     lists = _category_lists(schema, used) | {f"keys{nth}": keys_table(keys, schema) for nth, keys in enumerate(groups)}
+    many = [one.edges for one in queries if isinstance(one, Tally | WeightedTally) and len(one.edges) > NAMED_EDGES]
+    lists |= edge_tables(many) if many else {}
     further = [] if person.column is None else [*_person_texts(shape, dialect)]
     alone = [query for query in queries if not goes_together(query, schema)]
     if person.column is not None and alone:
@@ -318,14 +322,15 @@ def _few_scans(queries: Sequence[Query], asked: Sequence[str]) -> bool:
 
 def _taken_as_they_are(schema: Schema, used: Sequence[str], storage: Mapping[str, Storage]) -> bool:
     """True where no text is read as a number or a date, no formula is computed, and no other table is joined."""
-    if _has_formulas(schema) or schema.tables or schema.owner or schema.person.household is not None:
+    has_formulas = schema.computed or schema.where is not None
+    if has_formulas or schema.tables or schema.owner or schema.person.household is not None:
         return False
     for name in read_columns(schema, used):
         match schema.cells[name]:
             case Real() | Integer(calendar=None):
                 plain = storage[name] in ("whole", "real", "truth")
             case Category(among=(str(), *_), longest=None, constant=False) as column:
-                plain = storage[name] == "text" and not _long(column)
+                plain = storage[name] == "text" and len(column.among) <= SHORT
             case _:
                 plain = False
         if not plain or schema.cells[name].constant:
@@ -487,8 +492,8 @@ def _plain(query: Query, schema: Schema) -> Query:
     if keys is not None and not isinstance(query, CappedPersons | Incomplete | KeyHolders | Records):
         query = replace(query, keys=_plain_keys(keys, schema))
     match query:
-        case Tally(edges=edges) if len(edges) > BINNED:
-            return replace(query, edges=edges[:1] * (BINNED + 1))
+        case Tally(edges=edges) if len(edges) > LISTED_EDGES:
+            return replace(query, edges=edges[:1] * (LISTED_EDGES + 1))
         case OrderedValues(needs=Needs()):
             return replace(query, unit=Fraction(1), needs=Needs(()))
         case Ranks():
@@ -502,25 +507,19 @@ def _plain_keys(keys: Keys, schema: Schema) -> Keys:
     return Keys(keys.column, keys.among[: max(keys.touch, schema.person.rows) + 1], keys.touch)
 
 
+def _long_categories(schema: Schema, used: Sequence[str]) -> dict[str, Category]:
+    """The categories whose lists are tables beside the rows, by their plain names."""
+    names, declared = Names(schema, used), schema.cells
+    read = ((names[name], declared[name]) for name in read_columns(schema, used))
+    return {plain: one for plain, one in read if isinstance(one, Category) and len(one.among) > SHORT}
+
+
 def _category_lists(schema: Schema, used: Sequence[str]) -> dict[str, pa.Table]:
-    """The long lists of categories, as tables beside the rows."""
+    """The long lists of categories."""
     import pyarrow as pa
 
-    names, declared = Names(schema, used), schema.cells
-    return {
-        f"list_{names[name]}": pa.table({f"in_{names[name]}": texts([key_text(key) for key in column.among])})
-        for name in read_columns(schema, used)
-        if isinstance(column := declared[name], Category) and _long(column)
-    }
-
-
-def _has_formulas(schema: Schema) -> bool:
-    """True where a column is computed, or rows are chosen by a condition."""
-    return bool(schema.computed) or schema.where is not None
-
-
-def _long(column: Category) -> bool:
-    return len(column.among) > SHORT
+    long = _long_categories(schema, used).items()
+    return {f"list_{plain}": pa.table({f"in_{plain}": texts([*map(key_text, one.among)])}) for plain, one in long}
 
 
 @dataclass(frozen=True, slots=True)
@@ -540,7 +539,7 @@ def _cells_text(shape: _Shape, storage: tuple[tuple[str, Storage], ...], dialect
 @lru_cache(maxsize=256)
 def _level_texts(shape: _Shape, dialect: Dialect) -> dict[str, str]:
     schema, used = shape.choice.schema, shape.choice.used
-    if not _has_formulas(schema):
+    if not schema.computed and schema.where is None:
         return {}
     from reticent.data.engines.formula_levels import levels
 

@@ -19,10 +19,9 @@ from typing import Any, Final, Literal, TypeAlias, assert_never
 import ibis
 
 from reticent.data.columns import columns_of as columns_of
-from reticent.data.engines.casts import clamp, double, key_text, whole_or_null, whole_text, with_stand_in
+from reticent.data.engines.casts import binned, clamp, double, key_text, whole_or_null, whole_text, with_stand_in
 from reticent.data.engines.engine import Dialect
 from reticent.data.engines.row_choice import TURN, Chosen, RowChoice, few_groups
-from reticent.data.format import BINNED
 from reticent.data.order_statistics import ABSENT, LARGEST
 from reticent.data.query import (
     PARTS,
@@ -95,7 +94,7 @@ def aggregate(query: Query, choice: RowChoice, nth: int = 0) -> Table:
             return asking.capped(above)
         case Moments(column=column, grid=grid, order=order, keys=keys, per=per):
             rows = asking.values(asking.kept(keys), column, grid, keys, per)
-            return asking.grouped(rows, keys, n=lambda t: t.x.count(), **_powers(grid, order))
+            return asking.grouped(rows, keys, n=lambda t: t.x.count(), **powers_of(grid, order))
         case WeightedMoments(column=column, weight=weight, grid=grid, order=order, keys=keys):
             rows = asking.weighed(asking.kept(keys), weight)
             if column is None:
@@ -108,7 +107,7 @@ def aggregate(query: Query, choice: RowChoice, nth: int = 0) -> Table:
             return asking.grouped(rows, keys, by="bin", **_weighted_powers(None, 0))
         case WeightedTally(column=column, weight=weight, edges=edges, keys=keys):
             rows = asking.values(asking.weighed(asking.kept(keys), weight), column, "value", keys, "row")
-            rows = rows.filter(rows.x.notnull()).mutate(bin=lambda t: _bin(t.x, edges))
+            rows = binned(rows.filter(rows.x.notnull()), edges)
             return asking.grouped(rows, keys, by="bin", **_weighted_powers(None, 0))
         case Tally(column=column, edges=(), among=among, keys=keys):
             rows = asking.listed(asking.kept(keys), column, among)
@@ -120,7 +119,7 @@ def aggregate(query: Query, choice: RowChoice, nth: int = 0) -> Table:
             return asking.grouped(rows, keys, by="bin", n=lambda t: t[own].cast(EXACT).sum())
         case Tally(column=column, edges=edges, keys=keys):
             rows = asking.values(asking.kept(keys), column, "value", keys, "row")
-            rows = rows.filter(rows.x.notnull()).mutate(bin=lambda t: _bin(t.x, edges))
+            rows = binned(rows.filter(rows.x.notnull()), edges)
             return asking.grouped(rows, keys, by="bin", n=_count)
         case Ranks(column=column, keys=keys, per=per):
             # values with their counts: finding the cell of each is left to ``query_result``
@@ -183,8 +182,23 @@ def _where(table: Table, chosen: Chosen) -> Expr:
     return None if chosen is None else chosen(table)
 
 
-def _powers(grid: FixedPointGrid, order: int, x: str = "x", chosen: Chosen = None) -> dict[str, Any]:
-    """Sums of powers of ``x``, a grid value less the middle, so that |x| <= reach and every power fits its bound."""
+def powers_of(grid: FixedPointGrid, order: int, x: str = "x", chosen: Chosen = None) -> dict[str, Any]:
+    """Sums of powers of ``x``, a grid value less the middle, so that |x| <= reach and every power fits its bound.
+
+    Parameters
+    ----------
+    grid : FixedPointGrid
+    order : int
+    x : str
+        Name of the column.
+    chosen : callable, optional
+        The rows that count; by default all.
+
+    Returns
+    -------
+    dict of str to callable
+        Measures of a table, by name.
+    """
 
     def power(j: int) -> Any:
         def total(table: Table) -> Expr:
@@ -250,20 +264,6 @@ def with_shares(pairs: Table, shares: KeyShares) -> Table:
 
 def _within(x: Expr, low: int, high: int) -> Expr:
     return ibis.cases((x < low, low), (x > high, high), else_=x)
-
-
-def _bin(x: Expr, edges: Sequence[Fraction]) -> Expr:
-    """The number of inner edges that are not above ``x``, or ``x`` itself where they are many."""
-    inner = [float(edge) for edge in edges[1:-1]]
-    return x if len(edges) > BINNED else _count_of(x.cast("float64"), inner, 0)
-
-
-def _count_of(x: Expr, inner: Sequence[float], before: int) -> Expr:
-    if not inner:
-        return ibis.literal(before, "int64")
-    half = len(inner) // 2
-    upper = _count_of(x, inner[half + 1 :], before + half + 1)
-    return ibis.ifelse(x < double(inner[half]), _count_of(x, inner[:half], before), upper)
 
 
 class _QueryExpressions:
@@ -440,7 +440,7 @@ class _QueryExpressions:
                     found = {"n": lambda t, x=x: t[x].count(where=_where(t, kept))}
                 case Moments(column=column, grid=grid, order=order):
                     x = centred[column, grid]
-                    found = {"n": lambda t, x=x: t[x].count(where=_where(t, kept)), **_powers(grid, order, x, kept)}
+                    found = {"n": lambda t, x=x: t[x].count(where=_where(t, kept)), **powers_of(grid, order, x, kept)}
                 case Total(column=column, grid=grid, of=of) if (column, grid) in centred:
                     x, some = centred[column, grid], every if of == "all" else kept
                     found = {"n": lambda t, x=x, grid=grid, some=some: _total(t[x], grid, _where(t, some))}

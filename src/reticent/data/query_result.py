@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from reticent.data.candidates import cells_on
 from reticent.data.columns import Storage, values_of
 from reticent.data.engines.engine import Dialect, EngineSession, LongResults, WorksInParts, integer
-from reticent.data.format import BINNED
+from reticent.data.format import LISTED_EDGES
 from reticent.data.order_statistics import (
     STRIDE,
     Bracket,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from reticent.data.engines.rank_windows import Held
     from reticent.data.query_expressions import Scan
     from reticent.data.sorted_cells import Spool
+    from reticent.data.value_scans import ValueScans
 
 
 LONG: Final = 1 << 18  # rows of a table from which on a sample of its values is taken
@@ -54,6 +55,7 @@ class Counts:
     """
 
     __slots__ = ("_cells", "_counts", "hidden")
+    scans: ValueScans | None = None  # of values in their engine, while it has them
 
     def __init__(self, cells: Integers, counts: Integers, hidden: tuple[tuple[int, int], ...] = ()) -> None:
         self._cells, self._counts, self.hidden = cells, counts, hidden
@@ -186,14 +188,20 @@ class WindowedCounts(Counts):
         Number of values beyond the crowd of their cell.
     sizes : cells, counts and hidden places, optional
         The same of the values without their signs.
+    every : callable
+        Reads all values.
+    scans : ValueScans, optional
+        Those of the values in their engine, while it has them.
     """
 
-    __slots__ = ("_beyond", "_sizes", "every")
+    __slots__ = ("_beyond", "_sizes", "every", "scans")
 
-    def __init__(self, held: Held, beyond: int, sizes: Held | None) -> None:
+    def __init__(
+        self, held: Held, beyond: int, sizes: Held | None, every: Callable[[], Counts], scans: ValueScans | None = None
+    ) -> None:
         super().__init__(*held)
-        self._beyond, self._sizes = beyond, Counts(*(sizes or held))
-        self.every: Callable[[], Counts] = lambda: self  # a table reads them again
+        self._beyond, self._sizes, self.scans = beyond, Counts(*(sizes or held)), scans
+        self.every: Callable[[], Counts] = every
 
     def beyond(self, crowd: int) -> int:
         """Number of values beyond the ``crowd``-th of their cell, as the engine counted them."""
@@ -251,63 +259,17 @@ def _order_content(order: Order) -> Hashable:
             raise TypeError(f"unknown kind of order: {type(order).__name__}")
 
 
-def added(parts: Sequence[QueryResult]) -> QueryResult:
-    """The result for all persons, of those for disjoint sets of them; of a query whose answers add up.
-
-    Parameters
-    ----------
-    parts : sequence of QueryResult
-        At least one.
-
-    Returns
-    -------
-    QueryResult
-    """
-    if len(parts) == 1:
-        return parts[0]
-    vectors = tuple(
-        tuple(map(sum, zip(*each, strict=True))) for each in zip(*(part.vectors for part in parts), strict=True)
-    )
-    ranks = _ranks_together([part.ranks for part in parts])
-    orders = [tuple((run.values, run.counts) for run in part.orders if isinstance(run, RunLength)) for part in parts]
-    return QueryResult(vectors, ranks, tuple(RunLength(*held) for held in _counted_together(orders)))
-
-
 def is_sorted(result: QueryResult) -> bool:
     """Tell if a result has cells one by one, whose parts are merged once all are there."""
     return any(isinstance(held, SortedCells) for held in result.ranks)
 
 
-def _ranks_together(parts: Sequence[Sequence[Counts]]) -> tuple[Counts, ...]:
-    """Cells with their counts of each group, of those of several parts."""
-    if any(isinstance(held, SortedCells) for part in parts for held in part):
-        from reticent.data.sorted_cells import repeated, together
-
-        groups = [
-            [held.each if isinstance(held, SortedCells) else repeated(held.cells, held.counts) for held in each]
-            for each in zip(*parts, strict=True)
-        ]
-        return tuple(SortedCells(together(each)) for each in groups)
-    pairs = [[(held.cells, held.counts) for held in part] for part in parts]
-    return tuple(Counts(*held) for held in _counted_together(pairs))
-
-
-def _counted_together(parts: Sequence[Sequence[tuple[Integers, Integers]]]) -> list[tuple[Integers, Integers]]:
-    """Values with their counts of each group, of those of several parts."""
-    groups = len(parts[0])
-    if not groups:
-        return []
-    sizes = [len(values) for part in parts for values, _ in part]
-    where = np.repeat(np.tile(np.arange(groups), len(parts)), sizes)
-    values, counts = (np.concatenate([held[at] for part in parts for held in part]) for at in (0, 1))
-    return by_group(where, values, counts, groups)
-
-
 class ResultReader:
     """The results of one run. A statement that several queries share runs once.
 
-    ``stored`` is the table of its rows, and temporary files stand in ``folder``. The rest is what its statements were
-    made of.
+    ``stored`` is the table of its rows, and temporary files stand in ``folder``. ``again`` reads all ranks of a query
+    in a run of its own, once this one has ended. While it ``stays``, what is drawn may ask for more. The rest is what
+    its statements were made of.
     """
 
     def __init__(
@@ -319,12 +281,16 @@ class ResultReader:
         storage: Mapping[str, Storage],
         key: bytes,
         dialect: Dialect,
-        folder: str = "",
+        folder: str,
+        again: Callable[[Ranks], tuple[Counts, ...]],
+        *,
+        stays: bool = False,
     ) -> None:
-        self._folder = folder
+        self._folder, self._again, self._stays, self.ended = folder, again, stays, False
         self._engine, self._dialect, self._schema, self._stored = engine, dialect, schema, stored
         self._asked = queries, schema, storage, key, dialect
         self._long: dict[Query, str] = {}  # statements of each value, empty for what is short
+        self._put = set[str]()  # names of public tables that scans have put beside the rows
         self._spools: dict[Query, Spool] = {}
         self.begin()
 
@@ -333,6 +299,13 @@ class ResultReader:
         self._found: dict[str, list[tuple[Any, ...]]] = {}
         self._ranks: dict[Ranks, tuple[Counts, ...]] = {}
         self._many = many
+
+    def end(self, results: Sequence[QueryResult]) -> None:
+        """Let the engine go: nothing more is asked of it."""
+        self.ended = True
+        for held in (held for result in results for held in result.ranks):
+            if isinstance(held, WindowedCounts):
+                held.scans = None
 
     def read(self, query: Query, text: str, first: int) -> QueryResult:
         """The result of a query.
@@ -364,7 +337,8 @@ class ResultReader:
                 held = (EngineColumn(engine, self._dialect, table, query.unit, place) for place in places)
                 return QueryResult(orders=tuple(fetch(column, needs) for column in held))
             case Ranks():
-                return QueryResult(ranks=self._near_ranks(query) or self._every_rank(query, text, groups))
+                near = self._near_ranks(query, partial(self._every_rank, query, text, groups))
+                return QueryResult(ranks=near or self._every_rank(query, text, groups))
             case WeightedTally():
                 return QueryResult(vectors=_read_weights(engine.arrow(text), query, groups))
             case Tally(edges=(_, *_)):
@@ -377,6 +351,8 @@ class ResultReader:
     def _every_rank(self, query: Ranks, text: str, groups: int) -> tuple[Counts, ...]:
         """The cells of each group, which are read once for queries that differ in their windows alone."""
         plain = replace(query, windows=None)
+        if plain not in self._ranks and self.ended:
+            self._ranks[plain] = self._again(plain)
         if plain not in self._ranks:
             long = self._long_ranks(query)
             self._ranks[plain] = long or _read_ranks(self._engine.arrow(text), query, self._schema, groups)
@@ -409,18 +385,28 @@ class ResultReader:
         seen = scan_text(asked, view, Fraction(1), None, self._dialect, sorted_cells.SAMPLED)
         return text if sorted_cells.differ(*map(values_of, self._engine.arrow(seen).columns)) else ""
 
-    def _near_ranks(self, query: Ranks) -> tuple[Counts, ...] | None:
+    def _near_ranks(self, query: Ranks, every: Callable[[], tuple[Counts, ...]]) -> tuple[Counts, ...] | None:
         """The values near the wanted ranks, of a long column in an engine apart; None of others."""
-        if query.windows is None or not self._apart(query):
+        windows = query.windows
+        if windows is None or not self._apart(query) or (windows.scanned and not self._stays):
             return None
+        from reticent.data.engines.column_scans import ColumnScans, keep_cells
         from reticent.data.engines.rank_windows import windowed
 
         engine, dialect = self._engine, self._dialect
-        table = _value_table(engine, query, self._singly(query), self._schema)
+        name = f"scanned{self._asked[0].index(query)}" if windows.scanned else "values"
+        table = _value_table(engine, query, self._singly(query), self._schema, name)
         cells = cells_on(query.on, self._schema.column(query.column), query.column)
-        scans = partial(EngineColumn, engine, dialect, unit=Fraction(1), place=None)
-        found = windowed(engine, dialect, cells, table, query.keys, query.windows, scans)
-        return None if found is None else tuple(WindowedCounts(*part) for part in found)
+        table = keep_cells(engine, dialect, cells, table) if windows.scanned else table
+        columns = partial(EngineColumn, engine, dialect, unit=Fraction(1), place=None)
+        found = windowed(engine, dialect, cells, table, query.keys, windows, columns)
+        if found is None:
+            return None
+        scans = ColumnScans(engine, dialect, cells, table, self._put) if windows.scanned else None
+        return tuple(
+            WindowedCounts(*part, partial(lambda place: every()[place], place), scans)
+            for place, part in enumerate(found)
+        )
 
     def _apart(self, query: Ranks) -> bool:
         """True of a long column in an engine of its own, which is no part of this process."""
@@ -478,7 +464,7 @@ def _read_bins(found: pa.Table, query: Tally, groups: int) -> tuple[tuple[int, .
 def _bins_of(found: pa.Table, edges: Sequence[Fraction]) -> Integers:
     """The bin of each row of a result: as the engine has it, or found by the value where edges are many."""
     told = values_of(found.column("bin"))
-    if len(edges) <= BINNED:
+    if len(edges) <= LISTED_EDGES:
         return told.astype(np.int64)
     return np.searchsorted([float(edge) for edge in edges[1:-1]], told.astype(np.float64), side="right")
 
@@ -591,10 +577,10 @@ class EngineColumn:
         return scan_text(asked, self.table, self.unit, self.place, self.dialect, *numbers)
 
 
-def _value_table(engine: EngineSession, query: OrderedValues | Ranks, text: str, schema: Schema) -> str:
+def _value_table(
+    engine: EngineSession, query: OrderedValues | Ranks, text: str, schema: Schema, name: str = "values"
+) -> str:
     """The name of a table of values. Rows as they are stay where they are; a sort or a hash is done once."""
-    if query.keys is None and (query.per == "row" or schema.person.column is None):
-        engine.view("values_seen", text)
-        return "values_seen"
-    engine.keep("values_kept", text)
-    return "values_kept"
+    seen = query.keys is None and (query.per == "row" or schema.person.column is None)
+    (engine.view if seen else engine.keep)(told := f"{name}_{'seen' if seen else 'kept'}", text)
+    return told

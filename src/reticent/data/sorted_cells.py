@@ -224,8 +224,6 @@ def together(parts: Sequence[IntegerSequence]) -> IntegerSequence:
         A stretch of a file if a part is one, so that few cells are in memory at a time.
     """
     spool = next((part.spool for part in parts if isinstance(part, Stretch)), None)
-    if len(parts) == 1:
-        return parts[0]
     if spool is None:
         return _merged([part[:] for part in parts])
     indexes = [part[np.arange(0, len(part), STRIDE)] for part in parts]

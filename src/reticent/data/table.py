@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache, partial
 from typing import TYPE_CHECKING, Final, NoReturn
 from zoneinfo import ZoneInfo
-
-import numpy as np
 
 from reticent.calendar import Calendar
 from reticent.data.columns import arrow_type
 from reticent.data.engines.engine import (
+    PROBE_DIGEST,
     Adopted,
     ColumnsInPlace,
     Dialect,
@@ -35,37 +32,24 @@ from reticent.data.engines.engine import (
     WorksInParts,
     check_engine_settings,
     join_keys,
+    probe_queries,
+    probe_rows,
+    probe_schema,
 )
 from reticent.data.format import Limits
-from reticent.data.order_statistics import Needs, RunLength
+from reticent.data.order_statistics import RunLength
 from reticent.data.query import (
-    CappedPersons,
     DistinctPersons,
-    KeyHolders,
-    Keys,
-    KeyShares,
-    Moments,
     OrderedValues,
-    PresentValues,
     Query,
     Ranks,
-    Records,
-    Rows,
-    Tally,
-    Total,
 )
-from reticent.data.query_result import QueryResult, ResultReader, WindowedCounts, added, content, is_sorted
+from reticent.data.query_result import Counts, QueryResult, ResultReader, content, is_sorted
 from reticent.data.schema import (
-    Category,
-    Column,
     Integer,
     Person,
-    Real,
     Schema,
-    Text,
     flat,
-    grid_by_width,
-    grid_whole,
     read_columns,
     unfiltered,
 )
@@ -77,6 +61,7 @@ if TYPE_CHECKING:
 
 Log = Callable[[str, str], None]
 Seen = Callable[[int, float], None]
+Then = Callable[[Sequence[QueryResult]], None]
 
 KEY_BYTES: Final = 32
 TOGETHER: Final = 16  # results of parts of the rows that are added up
@@ -162,7 +147,9 @@ class Table:
         *names, last = self._engine.packages
         return f"{', '.join(names)} and {last}"
 
-    def run(self, queries: Sequence[Query], key: bytes, schema: Schema | None = None) -> list[QueryResult]:
+    def run(
+        self, queries: Sequence[Query], key: bytes, schema: Schema | None = None, then: Then | None = None
+    ) -> list[QueryResult]:
         """The answers, in order. Rows are kept by a hash keyed with ``key``: fresh, secret, 32 bytes.
 
         ``schema`` is that of a view of the table, with rows chosen or columns computed; by default the table's own.
@@ -174,6 +161,8 @@ class Table:
             Fresh and secret: chooses the rows that are kept.
         schema : Schema, optional
             Of a view; by default the table's own.
+        then : callable, optional
+            Told the answers while the engine has the rows, so that what it draws may ask for more.
 
         Returns
         -------
@@ -191,10 +180,15 @@ class Table:
             raise ValueError(f"the key must have {KEY_BYTES} bytes")
         view = self.schema if schema is None else schema
         view = flat(view) if not self.schema.tables else view  # made-up rows are joined already
-        return self.answers(queries, key, view)
+        return self.answers(queries, key, view, then=then)
 
     def answers(
-        self, queries: Sequence[Query], key: bytes, view: Schema, part: Source | None = None
+        self,
+        queries: Sequence[Query],
+        key: bytes,
+        view: Schema,
+        part: Source | None = None,
+        then: Then | None = None,
     ) -> list[QueryResult]:
         """The answers of ``run``, or those of a part of the rows.
 
@@ -206,6 +200,8 @@ class Table:
             Of the columns, flat.
         part : Source, optional
             Some of the rows, in the storage of the whole; by default all.
+        then : callable, optional
+            As of ``run``.
 
         Returns
         -------
@@ -235,25 +231,25 @@ class Table:
                 engine.store(*told.first, rows, steps=told.steps, light=told.light)
             if parts is not None and told.adds_up and view.person.column is not None:
                 turns = parts.person_sets(told.first[0])
-            found, reading = list[list[QueryResult]](), ResultReader(engine, told.first[0], *asked, self._limits.temp)
+            found, stays = list[list[QueryResult]](), then is not None
+            reading = ResultReader(engine, told.first[0], *asked, self._limits.temp, again, stays=stays)
             for many in turns:
                 for how, name, text in told.further:
                     (engine.keep if how == "keep" else engine.view)(name, text)
                 reading.begin(many=many)
                 found.append([reading.read(*one) for one in zip(queries, told.asked, told.places, strict=True)])
                 if len(found) == TOGETHER and not any(map(is_sorted, found[-1])):
-                    found = [[added(each) for each in zip(*found, strict=True)]]
-            return [added(each) for each in zip(*found, strict=True)]
+                    found = [_together(found)]
+            results = found[0] if len(found) == 1 else _together(found)
+            if then is not None:
+                then(results)
+            reading.end(results)
+            return results
 
-        results = self._reading(work, key)
-        for query, result in zip(queries, results, strict=True):
-            if not isinstance(query, Ranks):
-                continue
-            again = cache(partial(self.answers, [replace(query, windows=None)], key, view))  # once for all groups
-            for place, held in enumerate(result.ranks):
-                if isinstance(held, WindowedCounts):
-                    held.every = partial(lambda read, place: read()[0].ranks[place], again, place)
-        return results
+        def again(query: Ranks) -> tuple[Counts, ...]:
+            return self.answers([query], key, view)[0].ranks
+
+        return self._reading(work, key)
 
     def units(self) -> int:
         """The number of persons, or of rows where each row is a person: public under substitution, refused otherwise.
@@ -284,9 +280,9 @@ class Table:
         with suppress(Exception):  # of an engine that does not start: the test itself says so
             if remembers is not None and remembers.tested(state):
                 return
-        rows, schema = _probe_rows(), _probe_schema()
+        rows, schema = probe_rows(), probe_schema()
         table = Table(open_source(rows, schema), schema, limits, self._log, engine=self._engine)
-        results = table.run(_probe_queries(), bytes(range(KEY_BYTES)))
+        results = table.run(probe_queries(), bytes(range(KEY_BYTES)))
         found = hashlib.sha256(repr([content(result) for result in results]).encode())
         if found.hexdigest() != PROBE_DIGEST:
             raise EngineFailure(_reference())
@@ -460,6 +456,13 @@ class Table:
     __reduce__ = __reduce_ex__ = __copy__ = __deepcopy__ = _refuse_copy
 
 
+def _together(found: Sequence[Sequence[QueryResult]]) -> list[QueryResult]:
+    """The results of all rows, of those of parts of them."""
+    from reticent.data.result_parts import added
+
+    return [added(each) for each in zip(*found, strict=True)]
+
+
 def check_engine(table: Table) -> None:
     """Refuse an engine that does not compute what it should, before anything is charged."""
     try:
@@ -531,70 +534,3 @@ def open_table(
 
 def _reference() -> str:
     return f"f-{time.time_ns():x}"
-
-
-# --- the self-test ----------------------------------------------------------------------------------------------------
-
-PROBE_DIGEST: Final = "f6195e9a9727ef100cd0dd1b1cfc76ba61c3b807deb0cf19c36ab21221e80a26"
-
-
-def _probe_schema() -> Schema:
-    columns: dict[str, Column] = {
-        "x": Real(Fraction(-3, 2), Fraction(3)),
-        "k": Integer(0, 9),
-        "d": Real(Fraction(-2), Fraction(5)),
-        "w": Integer(),
-        "g": Category(("a", "B", "b", "c")),
-    }
-    return Schema(columns, Person("add_remove", "who", rows=2), texts={"t": Text(24)})
-
-
-def _probe_rows() -> dict[str, object]:
-    """Made-up rows with what engines are known to read in two ways: see the comments."""
-    xs: list[object] = ["1", " 2.5 ", "x", "", "1e400", "-inf", "nan", "-0.0", "0.1", "3", "Infinity", "1_0"]
-    people = ["a", "B", "b", "A", "é", "aB", "Ab", ""]  # ties but for case: collations order and join them in two ways
-    doubles = [math.nan, 2.5, -math.inf, math.inf, -0.0, 5e-324, 2.0**53, -1e300]  # NaN is missing
-    whole = [2**53 - 1, 2**53, 2**53 + 1, -(2**53) - 1, None, 0, 7]  # the last integers that are doubles, and beyond
-    texts = ["x" * 23 + "Yz", "x" * 24, "y" * 30, "z" * 23 + " q", "tab\there", " é", "É", None, "B", "b"]
-    many = range(48)
-    return {
-        "who": [people[(5 * i + i // 8) % 8] if i % 11 else None for i in many],
-        "x": [xs[i % 12] for i in many],
-        "k": [i % 11 if i % 3 else 2.5 for i in many],
-        "d": np.array([doubles[i % 8] for i in many]),
-        "w": [whole[i % 7] for i in many],
-        "g": ["aBbcd"[i % 5] for i in many],
-        "t": [texts[(i + i // 8) % 10] for i in many],
-    }
-
-
-def _probe_queries() -> list[Query]:
-    keys, few = Keys("g", ("b", "a", "B", "c"), 1), Keys("g", ("a", "B", "b"), 2)
-    grid = grid_by_width(Fraction(-3, 2), Fraction(3))
-    return [
-        Rows(keys),
-        Rows(few),
-        DistinctPersons(),
-        CappedPersons(),
-        PresentValues("x", keys, "person"),
-        PresentValues("d"),
-        Total("k", grid_whole(Fraction(0), Fraction(9)), keys),
-        Total("k", grid_whole(Fraction(0), Fraction(9))),
-        Moments("x", grid, 4),
-        Moments("d", grid_by_width(Fraction(-2), Fraction(5)), 2, few),
-        Tally("x", edges=(Fraction(-1), Fraction(1, 10), Fraction(1), Fraction(4))),
-        Tally("g", among=("a", "c")),
-        Tally("w", among=(2**53 - 1, 2**53, 7)),
-        Ranks("x", keys),
-        Ranks("d"),
-        Ranks("k", None, "person"),
-        KeyHolders("t", 1),
-        KeyHolders("t", 2),
-        KeyHolders("t", 2, by_degree=True),
-        KeyHolders("t", 2, by_degree=True, shares=KeyShares((1 << 20, 741455), ((2 << 20, 8 << 20, 1 << 32),))),
-        OrderedValues("x", Fraction(1, 8)),
-        OrderedValues("w", Fraction(1)),
-        OrderedValues("k", Fraction(3), Needs(((-1, 3), (6, 8)), ((0, 4), (2, 5)))),
-        OrderedValues("x", Fraction(1, 8), Needs(((1, 3),)), keys),
-        Records(("x", "k"), (Fraction(1, 8), Fraction(1))),
-    ]

@@ -81,9 +81,12 @@ class PlannedStep(Generic[D]):
 
     @property
     def queries(self) -> tuple[Query, ...]:
-        """The query, with the windows of ranks that the plan looks at, if it tells of any."""
+        """The query, with the windows of ranks that the plan looks at, if it tells of any.
+
+        By group each would ask its own further questions of all rows, so all values are read.
+        """
         windows: RankWindows | None = getattr(self.plan, "windows", None)
-        if windows is None or not isinstance(self.query, Ranks):
+        if windows is None or not isinstance(self.query, Ranks) or (windows.scanned and self.query.keys is not None):
             return (self.query,)
         return (replace(self.query, windows=windows),)
 

@@ -16,7 +16,7 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
-from reticent.data.format import BINNED, BYTES, MOST_SETS, SET
+from reticent.data.format import BYTES, LISTED_EDGES, MOST_SETS, SET
 from reticent.data.query import (
     KeyHolders,
     OrderedValues,
@@ -320,7 +320,7 @@ class _Cells:
     def values(self, query: Query, rows: int) -> int:
         """Distinct values that a query brings out of the engine, at most."""
         match query:
-            case Tally(edges=edges) | WeightedTally(edges=edges) if len(edges) <= BINNED:
+            case Tally(edges=edges) | WeightedTally(edges=edges) if len(edges) <= LISTED_EDGES:
                 return 0
             case OrderedValues(needs=None) | Ranks() | Tally() | WeightedTally():
                 keys = keys_of(query)

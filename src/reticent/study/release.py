@@ -8,7 +8,7 @@ query asked for reaches this module, and nothing but noisy numbers leaves it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn, cast
@@ -30,7 +30,7 @@ from reticent.statistics.answer import Answer
 from reticent.statistics.context import Step
 from reticent.statistics.grammar import spelt
 from reticent.statistics.prepare import dated, of_years
-from reticent.study.allocation import PreparedRelease
+from reticent.study.allocation import PreparedRelease, View
 from reticent.study.comparisons import Comparisons
 
 if TYPE_CHECKING:
@@ -351,6 +351,8 @@ def draw(
 ) -> tuple[tuple[Answer, ...], tuple[str, ...]]:
     """Run every query once, then draw each step's noise; returns answers and the caveats of the whole release.
 
+    A step whose draws ask for more is drawn while the engine has the rows.
+
     Parameters
     ----------
     prepared : PreparedRelease
@@ -370,18 +372,16 @@ def draw(
     on_stage("read")
     prepared = _as_chosen(prepared, table, entropy)
     key, views = entropy.bits(256).to_bytes(32), prepared.views
-    read = [
-        _read(table, [*(prepared.steps[place] for place in view.places), *view.besides], key, prepared.schema_of(view))
-        for view in views
-    ]
+    told = [_read(table, prepared, view, key, entropy) for view in views]
+    read, early = [found for found, _ in told], {place: one for _, some in told for place, one in some.items()}
     on_stage("draw")
-    found = {place: results for view, results in zip(views, read, strict=True) for place in view.places}
+    of_step = {place: results for view, results in zip(views, read, strict=True) for place in view.places}
     drawn = [
-        answered(step, step.answer([found[place][query] for query in step.queries], entropy))
+        answered(step, early[place] if place in early else _answer(step, of_step[place], entropy))
         for place, step in enumerate(prepared.steps)
     ]
-    for place, (asked, told) in enumerate(zip(prepared.asked, prepared.calendars, strict=True)):
-        drawn[place] = drawn[place] if told is None else dated(drawn[place], asked.statistic, told)
+    for place, (asked, calendar) in enumerate(zip(prepared.asked, prepared.calendars, strict=True)):
+        drawn[place] = drawn[place] if calendar is None else dated(drawn[place], asked.statistic, calendar)
         drawn[place] = of_years(drawn[place]) if prepared.years[place] else drawn[place]
     noted: list[str] = []
     for view, results in zip(views, read, strict=True):
@@ -411,11 +411,26 @@ def _as_chosen(prepared: PreparedRelease, table: Table, entropy: Entropy) -> Pre
     return at_chosen(prepared, table, entropy)
 
 
-def _read(table: Table, steps: Sequence[Step], key: bytes, schema: Schema | None) -> dict[Query, QueryResult]:
-    """The exact integers of the steps of one view, each query run once."""
-    queries: list[Query] = list(dict.fromkeys(query for step in steps for query in step.queries))
-    found = table.run(queries, key, schema)
-    return dict(zip(queries, found, strict=True))
+def _read(
+    table: Table, prepared: PreparedRelease, view: View, key: bytes, entropy: Entropy
+) -> tuple[dict[Query, QueryResult], dict[int, Answer]]:
+    """The exact integers of one view, each query run once, and the answers of steps whose draws ask for more."""
+    steps, early = {place: prepared.steps[place] for place in view.places}, dict[int, Answer]()
+    queries = list(dict.fromkeys(query for step in (*steps.values(), *view.besides) for query in step.queries))
+
+    def then(results: Sequence[QueryResult]) -> None:
+        found = dict(zip(queries, results, strict=True))
+        stay = {query for query, result in found.items() if any(held.scans is not None for held in result.ranks)}
+        asking = ((place, step) for place, step in steps.items() if not stay.isdisjoint(step.queries))
+        early.update({place: _answer(step, found, entropy) for place, step in asking})
+
+    more = (then,) if isinstance(table, Table) else ()  # an audit has tables of its own, which are read at once
+    found = table.run(queries, key, prepared.schema_of(view), *more)
+    return dict(zip(queries, found, strict=True)), early
+
+
+def _answer(step: Step, results: Mapping[Query, QueryResult], entropy: Entropy) -> Answer:
+    return step.answer([results[query] for query in step.queries], entropy)
 
 
 def answered(step: Step, answer: Answer) -> Answer:

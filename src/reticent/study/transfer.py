@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from reticent.data.format import BINNED
+from reticent.data.format import LISTED_EDGES
 from reticent.data.order_statistics import RankWindows
 from reticent.data.query import KeyHolders, OrderedValues, Query, Ranks, Records, Tally, WeightedTally
 
@@ -13,6 +13,7 @@ PLACES: Final = {"postgres": "the database", "spark": "the cluster"}
 ROWS: Final = "the cells of its columns, row by row,"
 VALUES: Final = "values of its column, without their persons,"
 NEAR: Final = "values of its column near its ranks, and a sample, without their persons, or all where they are few,"
+FEW: Final = "values of its column, without their persons, where they are few,"
 NEAR_OR_TIED: Final = NEAR.replace("few,", "few or many of them are equal,")
 TEXTS: Final = "the texts that it finds, with their numbers of persons,"
 
@@ -23,9 +24,11 @@ def cells_of(query: Query) -> str:
         case Records():
             return ROWS
         case Tally(edges=edges) | WeightedTally(edges=edges):
-            return VALUES if len(edges) > BINNED else ""
+            return VALUES if len(edges) > LISTED_EDGES else ""
         case Ranks(windows=RankWindows(sliced=True)):
             return NEAR_OR_TIED
+        case Ranks(windows=RankWindows(levels=())):
+            return FEW
         case Ranks(windows=RankWindows()):
             return NEAR
         case Ranks() | OrderedValues():

@@ -13,20 +13,25 @@ declared zone. Far dates are moved into the years 1 to 9999 first.
 from __future__ import annotations
 
 import datetime
+import hashlib
 import re
 import string
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from functools import reduce
-from typing import Any, Final, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, assert_never
 
 import ibis
 
 from reticent.calendar import FIRST, LAST, MONTHS, Calendar, seconds
 from reticent.data.columns import Storage
 from reticent.data.expression_tree import key_text as key_text
-from reticent.data.format import PLAIN, Format
+from reticent.data.format import LISTED_EDGES, NAMED_EDGES, PLAIN, Format
 from reticent.data.schema import EXACT_DOUBLE, Category, Column, Integer, Real, Text
 from reticent.errors import PublicParameterError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 DTYPES: Final[Mapping[Storage, str]] = {
     "text": "string",
@@ -375,3 +380,79 @@ def with_stand_in(x: Expr, column: Column) -> Expr:
     if isinstance(column, Category):
         return x.fill_null(key_text(column.stand_in))
     return x.fill_null(double(float(column.stand_in)))
+
+
+# --- bins -------------------------------------------------------------------------------------------------------------
+
+
+def binned(rows: Expr, edges: Sequence[Fraction]) -> Expr:
+    """Rows with ``bin``: the number of inner edges that are not above ``x``; ``x`` itself of more than a table lists.
+
+    A statement names few edges. Of more it names every so manyth, which parts the line. The edges inside of a part
+    stand beside its rows.
+
+    Parameters
+    ----------
+    rows : Table
+        An Ibis expression with a number ``x``, none missing.
+    edges : sequence of Fraction
+        In order.
+
+    Returns
+    -------
+    Table
+    """
+    if len(edges) > LISTED_EDGES:
+        return rows.mutate(bin=rows.x)
+    inner, x = [float(edge) for edge in edges[1:-1]], rows.x.cast("float64")
+    if not _are_listed(edges):
+        return rows.mutate(bin=_number_up_to(x, [*map(double, inner)]))
+    step = _stride(inner)
+    rows = rows.mutate(part=_number_up_to(x, [*map(double, inner[step - 1 :: step])]))
+    names = [f"edge{nth}" for nth in range(step - 1)]
+    listed = ibis.table({"in_part": "int64", **dict.fromkeys(names, "float64")}, name=_name_of(edges))
+    rows = rows.inner_join(listed, rows.part == listed.in_part)
+    found = rows.part * step + _number_up_to(rows.x.cast("float64"), [rows[name] for name in names])
+    return rows.mutate(bin=ibis.ifelse(found > len(inner), len(inner), found))  # the last part repeats its last edge
+
+
+def edge_tables(several: Iterable[Sequence[Fraction]]) -> dict[str, pa.Table]:
+    """The tables of edges that statements of bins read, by name."""
+    return {_name_of(edges): _table_of(edges) for edges in several if _are_listed(edges)}
+
+
+def _are_listed(edges: Sequence[Fraction]) -> bool:
+    return NAMED_EDGES < len(edges) <= LISTED_EDGES
+
+
+def _stride(inner: Sequence[float]) -> int:
+    """Edges from one that is named to the next, so that a statement names fewer than ``NAMED_EDGES``."""
+    return -(-(len(inner) + 1) // NAMED_EDGES)
+
+
+def _name_of(edges: Sequence[Fraction]) -> str:
+    """A name that tells a table of edges from others."""
+    return f"edges_{hashlib.sha256(repr([*map(float, edges[1:-1])]).encode()).hexdigest()[:32]}"
+
+
+def _table_of(edges: Sequence[Fraction]) -> pa.Table:
+    """The edges inside of each part of the line."""
+    import pyarrow as pa
+
+    inner = [float(edge) for edge in edges[1:-1]]
+    step = _stride(inner)
+    inner += [inner[-1]] * step
+    firsts = range(0, len(inner) - step + 1, step)
+    columns = {
+        f"edge{nth}": pa.array([inner[first + nth] for first in firsts], pa.float64()) for nth in range(step - 1)
+    }
+    return pa.table({"in_part": pa.array(range(len(firsts)), pa.int64()), **columns})
+
+
+def _number_up_to(x: Expr, edges: Sequence[Expr], before: int = 0) -> Expr:
+    """``before``, and the number of rising edges that are not above ``x``: as many comparisons as halvings."""
+    if not edges:
+        return ibis.literal(before, "int64")
+    half = len(edges) // 2
+    upper = _number_up_to(x, edges[half + 1 :], before + half + 1)
+    return ibis.ifelse(x < edges[half], _number_up_to(x, edges[:half], before), upper)

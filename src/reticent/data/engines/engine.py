@@ -16,12 +16,16 @@ The name of an engine and the limits it keeps to are public words, refused befor
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
 
 from reticent.data.format import (
     LEAST_MEMORY,
@@ -36,7 +40,35 @@ from reticent.data.format import (
     nearest,
 )
 from reticent.data.joined_table import table_at
-from reticent.data.schema import Schema, needed
+from reticent.data.order_statistics import Needs
+from reticent.data.query import (
+    CappedPersons,
+    DistinctPersons,
+    KeyHolders,
+    Keys,
+    KeyShares,
+    Moments,
+    OrderedValues,
+    PresentValues,
+    Query,
+    Ranks,
+    Records,
+    Rows,
+    Tally,
+    Total,
+)
+from reticent.data.schema import (
+    Category,
+    Column,
+    Integer,
+    Person,
+    Real,
+    Schema,
+    Text,
+    grid_by_width,
+    grid_whole,
+    needed,
+)
 from reticent.errors import SpecError
 
 if TYPE_CHECKING:
@@ -470,3 +502,72 @@ def check_engine_settings(engine: Engine, name: str, limits: Limits, schema: Sch
     _check_name(engine.name, name)
     for words in refused_settings(engine.name, limits, schema):
         raise SpecError(f"{words} Nothing was read.")
+
+
+# --- the self-test ----------------------------------------------------------------------------------------------------
+
+PROBE_DIGEST: Final = "f6195e9a9727ef100cd0dd1b1cfc76ba61c3b807deb0cf19c36ab21221e80a26"
+
+
+def probe_schema() -> Schema:
+    """The schema of the self-test."""
+    columns: dict[str, Column] = {
+        "x": Real(Fraction(-3, 2), Fraction(3)),
+        "k": Integer(0, 9),
+        "d": Real(Fraction(-2), Fraction(5)),
+        "w": Integer(),
+        "g": Category(("a", "B", "b", "c")),
+    }
+    return Schema(columns, Person("add_remove", "who", rows=2), texts={"t": Text(24)})
+
+
+def probe_rows() -> dict[str, object]:
+    """Made-up rows with what engines are known to read in two ways: see the comments."""
+    xs: list[object] = ["1", " 2.5 ", "x", "", "1e400", "-inf", "nan", "-0.0", "0.1", "3", "Infinity", "1_0"]
+    people = ["a", "B", "b", "A", "é", "aB", "Ab", ""]  # ties but for case: collations order and join them in two ways
+    doubles = [math.nan, 2.5, -math.inf, math.inf, -0.0, 5e-324, 2.0**53, -1e300]  # NaN is missing
+    whole = [2**53 - 1, 2**53, 2**53 + 1, -(2**53) - 1, None, 0, 7]  # the last integers that are doubles, and beyond
+    texts = ["x" * 23 + "Yz", "x" * 24, "y" * 30, "z" * 23 + " q", "tab\there", " é", "É", None, "B", "b"]
+    many = range(48)
+    return {
+        "who": [people[(5 * i + i // 8) % 8] if i % 11 else None for i in many],
+        "x": [xs[i % 12] for i in many],
+        "k": [i % 11 if i % 3 else 2.5 for i in many],
+        "d": np.array([doubles[i % 8] for i in many]),
+        "w": [whole[i % 7] for i in many],
+        "g": ["aBbcd"[i % 5] for i in many],
+        "t": [texts[(i + i // 8) % 10] for i in many],
+    }
+
+
+def probe_queries() -> list[Query]:
+    """Queries of each kind."""
+    keys, few = Keys("g", ("b", "a", "B", "c"), 1), Keys("g", ("a", "B", "b"), 2)
+    grid = grid_by_width(Fraction(-3, 2), Fraction(3))
+    return [
+        Rows(keys),
+        Rows(few),
+        DistinctPersons(),
+        CappedPersons(),
+        PresentValues("x", keys, "person"),
+        PresentValues("d"),
+        Total("k", grid_whole(Fraction(0), Fraction(9)), keys),
+        Total("k", grid_whole(Fraction(0), Fraction(9))),
+        Moments("x", grid, 4),
+        Moments("d", grid_by_width(Fraction(-2), Fraction(5)), 2, few),
+        Tally("x", edges=(Fraction(-1), Fraction(1, 10), Fraction(1), Fraction(4))),
+        Tally("g", among=("a", "c")),
+        Tally("w", among=(2**53 - 1, 2**53, 7)),
+        Ranks("x", keys),
+        Ranks("d"),
+        Ranks("k", None, "person"),
+        KeyHolders("t", 1),
+        KeyHolders("t", 2),
+        KeyHolders("t", 2, by_degree=True),
+        KeyHolders("t", 2, by_degree=True, shares=KeyShares((1 << 20, 741455), ((2 << 20, 8 << 20, 1 << 32),))),
+        OrderedValues("x", Fraction(1, 8)),
+        OrderedValues("w", Fraction(1)),
+        OrderedValues("k", Fraction(3), Needs(((-1, 3), (6, 8)), ((0, 4), (2, 5)))),
+        OrderedValues("x", Fraction(1, 8), Needs(((1, 3),)), keys),
+        Records(("x", "k"), (Fraction(1, 8), Fraction(1))),
+    ]

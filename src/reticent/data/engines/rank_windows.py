@@ -92,7 +92,8 @@ def windowed(
     cells : Cells
         Those of the column, as it was declared.
     table : str
-        Name of the table of the values ``x``, with the ``place`` of their group.
+        Name of the table of the values ``x``, with the ``place`` of their group. Those that are scanned stand for
+        their cells.
     keys : Keys, optional
         The groups.
     windows : RankWindows
@@ -112,7 +113,8 @@ def windowed(
     asked = _WindowTable(engine, dialect, cells, table, windows, windows.levels, cells.lowest, held, column)
     if sum(last - first + 1 for _, first, last in asked.near) > NARROW * sum(held.values()):
         return None
-    more = {place: integer(n) for place, n in engine.rows(dialect.write(crowds(table, cells, windows.crowd)))}
+    counting = crowds(table, None if windows.scanned else cells, windows.crowd)
+    more = {place: integer(n) for place, n in (engine.rows(dialect.write(counting)) if windows.crowd else [])}
     if windows.sliced and sum(held.values()) - sum(more.values()) <= APART * sum(held.values()):
         return None
     read = _of_column if keys is None else _of_groups
@@ -216,14 +218,14 @@ def sizes(table: str, cells: Cells) -> Expr:
     return rows.select(x=(rows.x if cells.step is None else label(rows.x, cells)).abs(), place=rows.place)
 
 
-def crowds(table: str, cells: Cells, crowd: int) -> Expr:
+def crowds(table: str, cells: Cells | None, crowd: int) -> Expr:
     """The number of values of each group beyond the crowd of their cell.
 
     Parameters
     ----------
     table : str
-    cells : Cells
-        Those of the column, as it was declared.
+    cells : Cells or None
+        Those of the column, as it was declared; None where each value stands for its cell.
     crowd : int
         Values of a cell that are not counted.
 
@@ -232,7 +234,8 @@ def crowds(table: str, cells: Cells, crowd: int) -> Expr:
     Expr
     """
     rows = _rows(table)
-    held = rows.select("place", cell=label(rows.x, cells)).group_by(["place", "cell"]).aggregate(n=lambda t: t.count())
+    cell = rows.x if cells is None else label(rows.x, cells)
+    held = rows.select("place", cell=cell).group_by(["place", "cell"]).aggregate(n=lambda t: t.count())
     held = held.filter(held.n > crowd)
     return held.group_by("place").aggregate(more=(held.n - crowd).cast(EXACT).sum())
 
@@ -265,18 +268,26 @@ def label(x: Expr, cells: Cells) -> Expr:
     -------
     Expr
     """
+    return label_inside(inside(x, cells), cells)
+
+
+def inside(x: Expr, cells: Cells) -> Expr:
+    """A value of the same cell, within the ends of all cells; first, so that no later number can overflow."""
     if cells.step is not None:
         ends = (float(place * cells.step) for place in (cells.lowest, cells.highest))
-        inside = clamp(x, *ends)  # first, so that no later number can overflow
+        return clamp(x, *ends)
+    most = float(np.nextafter(2.0 ** (MOST if cells.least > -REACH else REACH), 0.0))
+    return clamp(ibis.ifelse(x.abs() < double(2.0**cells.least), double(0.0), x), -most, most)
+
+
+def label_inside(x: Expr, cells: Cells) -> Expr:
+    """The label of a value within the ends of all cells: of steps the number of its cell, else its first 41 bits."""
+    if cells.step is not None:
         exact = (cells.step.numerator * cells.step.denominator).bit_count() == 1
-        ratio = inside * double(float(1 / cells.step)) if exact else inside / double(float(cells.step))
+        ratio = x * double(float(1 / cells.step)) if exact else x / double(float(cells.step))
         return (ratio if cells.whole else ratio + double(0.5)).floor().cast("float64")
-    most = MOST if cells.least > -REACH else REACH
-    size = ibis.ifelse(x.abs() < double(2.0**cells.least), double(0.0), x.abs())
-    size = clamp(size, 0.0, float(np.nextafter(2.0**most, 0.0)))
-    near = _of_41_bits(size)
-    below = ibis.ifelse(~(near > size), near, _of_41_bits(near * double(BEFORE)))
-    return ibis.ifelse(x < double(0.0), -below, below)
+    near = _of_41_bits(x)
+    return ibis.ifelse(near.abs() > x.abs(), _of_41_bits(near * double(BEFORE)), near)
 
 
 def _of_41_bits(x: Expr) -> Expr:

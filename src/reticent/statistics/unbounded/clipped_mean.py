@@ -29,12 +29,13 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reticent.data.candidates import Cells
-from reticent.data.query import POWER_ONE, Moments
+from reticent.data.order_statistics import RankWindows
+from reticent.data.query import Moments
 from reticent.data.query_result import Counts, QueryResult
 from reticent.data.schema import FixedPointGrid, Person, Schema
+from reticent.data.value_scans import UNIT, CentredRange
 from reticent.entropy import Entropy
 from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric, laplace_radius
@@ -47,11 +48,18 @@ from reticent.statistics.context import Setting
 from reticent.statistics.moments.moment_step import Kind, MomentStep, design
 from reticent.statistics.quantiles.group_size import GroupSize
 from reticent.statistics.tails import Tail, allowed, declared, stretch
-from reticent.statistics.unbounded.clipping_radii import FINEST, LADDER, Choice, climbed, distances, guess_share
-from reticent.statistics.unbounded.column_counts import Census, ColumnTerms
+from reticent.statistics.unbounded.clipping_radii import (
+    FINEST,
+    LADDER,
+    Choice,
+    climbed,
+    guess_share,
+    median_windows,
+    scans_of,
+)
+from reticent.statistics.unbounded.column_counts import CROWD, Census, ColumnTerms
 
 MOST_OUTSIDE: Final = 0.25  # a radius that leaves more outside says nothing of the tails
-UNIT: Final = 1 << 20
 Y: Final = FixedPointGrid(20, -UNIT, UNIT)
 UNLIKELY: Final = 0.025
 CENSUS: Final = Fraction(1, 20)  # of epsilon, where n is private
@@ -89,15 +97,16 @@ class ClippingInterval:
 
     @property
     def middle(self) -> float:
-        return self.centre + (self.left + self.right) / 2.0
+        return self.centre + self.shift
 
     @property
     def half(self) -> float:
         return (self.right - self.left) / 2.0
 
-    def moved(self, away: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Distances from the centre as parts of half the cut, from its middle."""
-        return (away - (self.left + self.right) / 2.0) / self.half
+    @property
+    def shift(self) -> float:
+        """Distance of the middle from the centre."""
+        return (self.left + self.right) / 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +214,11 @@ class ClippedMean:
         census = self.census
         return compose.in_sequence(parts if census is None else [census.guarantee, *parts], label="clipped mean")
 
+    @property
+    def windows(self) -> RankWindows:
+        """Ranks that are looked at; all else is asked of the values where they are."""
+        return median_windows(self.choices[0], 0 if self.census is None else CROWD)
+
     # --- the draws ---------------------------------------------------------------------------------------------------
 
     def draw(self, data: Counts, entropy: Entropy) -> Outcome[ClippedEstimate]:
@@ -215,16 +229,14 @@ class ClippedMean:
         middle, around = self.choices
         if not middle.outweighs(self.cells, size) or outside > MOST_OUTSIDE:
             return NO_REPLY
-        centre = middle.centre(self.cells, data, entropy)
-        away = distances(self.cells, data, centre)
-        radius = around.rung(climbed(away, data.counts), outside, entropy)
+        centre, scans = middle.centre(self.cells, data, entropy), scans_of(self.cells, data)
+        radius = around.rung(climbed(scans, centre), outside, entropy)
         clip = stretch(self.tail) * float(LADDER[radius])
-        outer = np.abs(away) > clip
-        if self.bounds is None:  # what lies in the last cells may lie anywhere beyond
-            outer |= (data.cells <= self.cells.lowest) | (data.cells >= self.cells.highest)
-        (beyond,) = gate.draw(self.tails, (int(data.counts[outer].sum()),), entropy)
         cut = self.cut(centre, clip)
-        answer = self.moments.answer([QueryResult(vectors=(powers(cut.moved(away), data.counts),))], entropy)
+        # without bounds, what lies in the last cells may lie anywhere beyond
+        sums = scans.cut(CentredRange(centre, cut.shift, cut.half), clip)
+        (beyond,) = gate.draw(self.tails, (sums.ended if self.bounds is None else sums.beyond,), entropy)
+        answer = self.moments.answer([QueryResult(vectors=(sums.powers,))], entropy)
         match answer.outcome:
             case Reply(mean):
                 return Reply(self._clipped(mean, cut, radius, beyond, size, outside))
@@ -313,10 +325,3 @@ def moments_of(terms: ColumnTerms, epsilon: Fraction, *, sized: bool = True) -> 
     setting = Setting(Schema({}, Person(near.kind, None if rows == 1 else "person", rows)), values)
     query = Moments("y", Y, 2)
     return MomentStep("mean", query, "mean", made, mechanism, setting, values, terms.together, True, ((),), ())
-
-
-def powers(y: NDArray[np.float64], counts: NDArray[np.int64]) -> tuple[int, int, int]:
-    """Count, first and second power of values moved into [-1, 1], each value rounded on its own."""
-    steps = np.rint(np.clip(y, -1.0, 1.0) * UNIT).astype(np.int64)
-    squares = np.floor((steps / UNIT) ** 2 * POWER_ONE + 0.5).astype(np.int64)
-    return int(counts.sum()), int((steps * counts).sum()), int((squares * counts).sum())

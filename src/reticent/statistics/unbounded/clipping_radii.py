@@ -7,20 +7,24 @@ suffices. The rung of a value depends on that value only, so a distance is drawn
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reticent.data.candidates import FINE, Cells, Segment, coarser
+from reticent.data.order_statistics import RankWindows
 from reticent.data.query_result import Counts
+from reticent.data.value_scans import HeldScans, ValueScans
 from reticent.entropy import Entropy
 from reticent.mechanisms.exponential import Exponential
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import Linf
-from reticent.statistics.quantiles.group_size import GroupSize
+from reticent.statistics.quantiles.group_size import UNHELD, GroupSize
+from reticent.statistics.quantiles.quantile_draws import FAR
+from reticent.statistics.rank_blocks import with_all
 from reticent.statistics.ranks import Runs, cell_share, placed, runs
 from reticent.statistics.unbounded.column_counts import ColumnTerms, against_prior
 from reticent.statistics.unbounded.scaled_level import UNIT, LevelFraction, level_of, pick
@@ -81,8 +85,11 @@ class Choice:
             Median, in units of the column.
         """
         among = coarser(cells, FINE)
-        found = runs(among, placed(cells, among, data))
-        return float(among.value(pick(found, self.level(HALF), self.mechanism, entropy)))
+
+        def drawn(held: Counts) -> int:
+            return pick(runs(among, placed(cells, among, held)), self.level(HALF), self.mechanism, entropy)
+
+        return float(among.value(with_all(data, drawn)))
 
     def rung(self, steps: Runs, outside: float, entropy: Entropy) -> int:
         """The rung that leaves about this share of the values outside.
@@ -111,29 +118,22 @@ def guess_share(terms: ColumnTerms) -> Fraction:
     return Fraction(4, 25) if terms.replaced else Fraction(3, 25)
 
 
-def distances(cells: Cells, data: Counts, centre: float) -> NDArray[np.float64]:
-    """Signed distances of the cells' values from a centre, of shape (cells,), in the unit of the column.
-
-    Parameters
-    ----------
-    cells : Cells
-    data : Counts
-        Values by candidate.
-    centre : float
-        In the unit of the column.
-
-    Returns
-    -------
-    array of shape (cells,), float
-    """
-    held = np.clip(data.cells, cells.lowest, cells.highest)
-    return cells.values(held) - centre
+def scans_of(cells: Cells, data: Counts) -> ValueScans:
+    """The scans of a column: in its engine while that has it, else in memory."""
+    if data.scans is not None:
+        return data.scans
+    every = data.every()
+    return HeldScans(cells, every.cells, every.counts)
 
 
-def climbed(away: NDArray[np.float64], counts: NDArray[np.int64]) -> Runs:
-    """Values by the first rung that reaches them; beyond the last one they count there."""
-    held = np.minimum(np.searchsorted(LADDER, np.abs(away)), len(LADDER) - 1)
-    sums = np.zeros(len(LADDER), dtype=np.int64)
-    np.add.at(sums, held, counts)
-    found = np.flatnonzero(sums)
+def climbed(scans: ValueScans, centre: float) -> Runs:
+    """Values by the first rung that reaches their distance; beyond the last one they count there."""
+    sums = scans.by_distance(centre, LADDER)
+    sums[-2] += sums[-1]
+    found = np.flatnonzero(sums[:-1])
     return runs(RUNGS, Counts(found.astype(np.int64), sums[found]))
+
+
+def median_windows(choice: Choice, crowd: int) -> RankWindows:
+    """Ranks that a median looks at; other values are asked for about it. ``crowd`` is 0 where none is counted."""
+    return RankWindows((HALF,), math.ceil(min(FAR / choice.rate(HALF), UNHELD)) + 2, 0.0, crowd, scanned=True)

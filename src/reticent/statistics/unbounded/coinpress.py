@@ -22,11 +22,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from reticent.data.candidates import Cells
+from reticent.data.order_statistics import RankWindows
 from reticent.data.query_result import Counts
+from reticent.data.value_scans import CentredRange, ValueScans
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import gate
@@ -37,6 +36,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import exact, positive
 from reticent.privacy.sensitivity import L2
 from reticent.statistics.intervals import FEWEST, normal_half_width
+from reticent.statistics.unbounded.clipping_radii import scans_of
 from reticent.statistics.unbounded.column_counts import ColumnTerms
 
 UNIT: Final = 1 << 12  # a value at the edge of the ball is so many steps
@@ -99,17 +99,21 @@ class CoinPressMean:
     def guarantee(self) -> Guarantee:
         return compose.in_sequence([step.guarantee for step in self.steps], label="CoinPress")
 
+    @property
+    def windows(self) -> RankWindows:
+        """No ranks: all is asked of the values where they are."""
+        return RankWindows((), 0, 0.0, 0, scanned=True)
+
     def draw(self, data: Counts, entropy: Entropy) -> Outcome[CoinPressEstimate]:
         """The estimate; no reply where the noisy number of values is too small to divide by."""
-        held = np.clip(data.cells, self.cells.lowest, self.cells.highest)
-        values = self.cells.values(held)
+        scans = scans_of(self.cells, data)
         centre, radius, deviation = float(self.centre), float(self.radius), float(self.deviation)
         n, low, high = float(self.terms.values or 0), centre - radius, centre + radius
         for place, step in enumerate(self.steps):
             last = place == self.rounds - 1
             likely = max(n, 2.0) if n else 1e6
             ball = radius + deviation * math.sqrt(2.0 * math.log(2.0 * likely / BETA))
-            drawn = gate.draw(step, self._sums(values, data.counts, centre, ball, last=last), entropy)
+            drawn = gate.draw(step, self._sums(scans, centre, ball, last=last), entropy)
             n = float(self.terms.values) if self.terms.values is not None else drawn[0] / UNIT
             noise = math.sqrt(float(step.variance)) / UNIT * ball
             if n < FEWEST or (self.terms.values is None and n < 6.0 * noise / ball):
@@ -126,12 +130,9 @@ class CoinPressMean:
         half = math.hypot(sampling, private)
         return Reply(CoinPressEstimate(Estimate(centre, centre - half, centre + half, private, sampling), low, high))
 
-    def _sums(
-        self, values: NDArray[np.float64], counts: NDArray[np.int64], centre: float, ball: float, *, last: bool
-    ) -> tuple[int, ...]:
+    def _sums(self, scans: ValueScans, centre: float, ball: float, *, last: bool) -> tuple[int, ...]:
         """(count, sum, sum of squares) in steps; the count where it is private, the squares in the last round."""
-        with np.errstate(over="ignore"):
-            y = np.rint(np.clip((values - centre) / ball, -1.0, 1.0) * UNIT).astype(np.int64)
+        y, counts = scans.steps(CentredRange(centre, 0.0, ball), UNIT)
         count = () if self.terms.values is not None else (int(counts.sum()) * UNIT,)
         squares = (int((y * y // UNIT * counts).sum()),) if last else ()
         return (*count, int((y * counts).sum()), *squares)

@@ -85,8 +85,10 @@ class ColumnPlan:
 
     @property
     def windows(self) -> RankWindows | None:
-        """The ranks that quantiles look at; other statistics look at all values."""
-        return None if self._joint is None else self._joint.windows
+        """The ranks that are looked at; a trimmed mean looks at all values."""
+        if self._joint is not None:
+            return self._joint.windows
+        return self.made.windows if isinstance(self.made, ClippedMean | CoinPressMean | Huber) else None
 
     @property
     def work(self) -> StepWork:

@@ -30,7 +30,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.data.candidates import Cells
+from reticent.data.order_statistics import RankWindows
 from reticent.data.query_result import Counts
+from reticent.data.value_scans import CentredRange
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import gate
@@ -43,8 +45,8 @@ from reticent.privacy.numbers import positive, to_digits
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
 from reticent.statistics.quantiles.group_size import GroupSize
-from reticent.statistics.unbounded.clipping_radii import LADDER, Choice, climbed, distances, guess_share
-from reticent.statistics.unbounded.column_counts import Census, ColumnTerms
+from reticent.statistics.unbounded.clipping_radii import LADDER, Choice, climbed, guess_share, median_windows, scans_of
+from reticent.statistics.unbounded.column_counts import CROWD, Census, ColumnTerms
 
 UNIT: Final = 1 << 10  # a value at the bend of psi is so many units
 CENSUS: Final = Fraction(1, 20)  # of epsilon
@@ -124,6 +126,11 @@ class Huber:
         census = self.census
         return compose.in_sequence(parts if census is None else [census.guarantee, *parts], label="Huber's location")
 
+    @property
+    def windows(self) -> RankWindows:
+        """Ranks that are looked at; all else is asked of the values where they are."""
+        return median_windows(self.guess, 0 if self.census is None else CROWD)
+
     # --- the draws ---------------------------------------------------------------------------------------------------
 
     def draw(self, data: Counts, entropy: Entropy) -> Outcome[LocationEstimate]:
@@ -132,15 +139,15 @@ class Huber:
         size = GroupSize(n, False, n) if census is None else census.draw(data, entropy)
         if not self.guess.outweighs(self.cells, size) or 2.0 * self.scale.slack > size.surely:
             return NO_REPLY
-        guess = self.guess.centre(self.cells, data, entropy)
-        away = distances(self.cells, data, guess)
-        rung = self.scale.rung(climbed(away, data.counts), 0.5, entropy)
+        guess, scans = self.guess.centre(self.cells, data, entropy), scans_of(self.cells, data)
+        rung = self.scale.rung(climbed(scans, guess), 0.5, entropy)
         grid = CandidateGrid(guess, float(LADDER[rung]), float(self.bend * Fraction(float(LADDER[rung]))))
-        sums = grid.sums(away, data.counts)
+        places, counts = scans.steps(CentredRange(guess, 0.0, grid.bend, grid.reach), UNIT)
+        sums = grid.sums(places, counts)
         place = self._pick(sums, 0, 2 * STEPS, self.value, entropy)
         if place in (0, 2 * STEPS):
             return NO_REPLY  # the guess or the scale was the prior's: the location lies beyond the grid
-        (spread,) = gate.draw(self.squares, (grid.squares(away, data.counts, place),), entropy)
+        (spread,) = gate.draw(self.squares, (grid.squares(places, counts, place),), entropy)
         shift = self._shift(spread)
         ends = [self._pick(sums, aim, 1, self.end, entropy) for aim in (shift, -shift)]
         return Reply(LocationEstimate(self._estimate(grid, place, ends, spread), grid.bend))
@@ -191,41 +198,46 @@ class CandidateGrid:
         low = least if place == 0 else self.at(place) - self.step / 2.0
         return low, most if place == 2 * STEPS else self.at(place) + self.step / 2.0
 
-    def places(self, away: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Each value as a whole number of units from the guess, a unit being bend / UNIT; far ones are cut."""
-        reach = (HALVES * self.half / self.bend + 2.0) * UNIT
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = np.rint(away / self.bend * UNIT)
-        return np.clip(found, -reach, reach).astype(np.int64)
+    @property
+    def reach(self) -> float:
+        """Bends beyond which a value counts as that far from the guess."""
+        return HALVES * self.half / self.bend + 2.0
 
     def centres(self) -> NDArray[np.int64]:
         """Candidates in the same units."""
         at = np.arange(-STEPS, STEPS + 1, dtype=np.float64) * (self.step / self.bend * UNIT)
         return np.rint(at).astype(np.int64)
 
-    def sums(self, away: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The sum over values of psi, in units, at every candidate: exact, by running sums."""
-        places = self.places(away)
-        order = np.argsort(places, kind="stable")
-        where, many = places[order], counts[order]
-        number = np.concatenate([[0], np.cumsum(many)])
-        total = np.concatenate([[0], np.cumsum(many * where)])
+    def sums(self, places: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The sum over values of psi, in units, at every candidate: exact, by running sums.
+
+        Parameters
+        ----------
+        places : array of shape (places,), int
+            Rising, in units from the guess.
+        counts : array of shape (places,), int
+            Values at each place.
+
+        Returns
+        -------
+        array of shape (candidates,), int
+        """
+        number = np.concatenate([[0], np.cumsum(counts)])
+        total = np.concatenate([[0], np.cumsum(counts * places)])
         at = self.centres()
-        low = np.searchsorted(where, at - UNIT, side="left")
-        high = np.searchsorted(where, at + UNIT, side="right")
+        low = np.searchsorted(places, at - UNIT, side="left")
+        high = np.searchsorted(places, at + UNIT, side="right")
         inside = total[high] - total[low] - at * (number[high] - number[low])
         found: NDArray[np.int64] = inside + UNIT * (number[-1] - number[high]) - UNIT * number[low]
         return found
 
-    def squares(self, away: NDArray[np.float64], counts: NDArray[np.int64], place: int) -> int:
+    def squares(self, places: NDArray[np.int64], counts: NDArray[np.int64], place: int) -> int:
         """The sum of psi^2 at one candidate, each rounded to a whole number of at most UNIT.
 
         Parameters
         ----------
-        away : array of float
-            Distances of the cells from the middle, shape (cells,).
-        counts : array of int
-            Values in each cell, shape (cells,).
+        places, counts : array of int
+            As of ``sums``.
         place : int
             Number of the candidate.
 
@@ -234,5 +246,5 @@ class CandidateGrid:
         int
             Sum in steps of 1 / UNIT.
         """
-        u = np.clip(self.places(away) - int(self.centres()[place]), -UNIT, UNIT)
+        u = np.clip(places - int(self.centres()[place]), -UNIT, UNIT)
         return int((u * u // UNIT * counts).sum())

@@ -26,6 +26,7 @@ from reticent.data.column_kinds import AMOUNT_PART, are_amounts
 from reticent.data.query import Ranks, kept_rows
 from reticent.data.query_result import Counts
 from reticent.data.schema import Category, Integer, Real
+from reticent.data.value_scans import powers
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
 from reticent.mechanisms import gate
@@ -44,7 +45,7 @@ from reticent.statistics.moments.moment_step import UNIT, MomentStep
 from reticent.statistics.prepare import estimand
 from reticent.statistics.quantiles.shapes import AMOUNT, AT_A_BOUND, NORMAL, OTHERS, PLACES, TYPICAL, ColumnShape
 from reticent.statistics.shares import percent
-from reticent.statistics.unbounded.clipped_mean import moments_of, powers
+from reticent.statistics.unbounded.clipped_mean import moments_of
 from reticent.statistics.unbounded.column_counts import ColumnTerms
 from reticent.statistics.unbounded.column_plan import EMPTY, Group
 from reticent.statistics.unbounded.unbounded_step import Groups, each_of, terms

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from reticent.data.candidates import Cells
 from reticent.data.query_result import Counts
+from reticent.data.value_scans import CentredRange
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import gate
@@ -42,7 +43,7 @@ from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
 from reticent.statistics.quantiles.group_size import GroupSize
-from reticent.statistics.unbounded.clipping_radii import LADDER, Choice, climbed, distances
+from reticent.statistics.unbounded.clipping_radii import LADDER, Choice, climbed, scans_of
 from reticent.statistics.unbounded.column_counts import ColumnTerms
 
 MOST_OUTSIDE: Final = 0.75  # a radius nearer to the centre than that has no say
@@ -121,12 +122,10 @@ class UnboundedTrimmedMean:
         if self.trimmed < 1 or outside > MOST_OUTSIDE or not self.guess.outweighs(self.cells, size):
             return NO_REPLY
         middle = self.guess.centre(self.cells, data, entropy)
-        away = distances(self.cells, data, middle)
-        radius = float(LADDER[self.scale.rung(climbed(away, data.counts), outside, entropy)])
+        scans = scans_of(self.cells, data)
+        radius = float(LADDER[self.scale.rung(climbed(scans, middle), outside, entropy)])
         step = REACH * 2.0 * radius / STEPS
-        with np.errstate(over="ignore"):
-            near = np.clip(np.rint(away / step), -float(FAR), float(FAR))
-        values = np.repeat(near.astype(np.int64), data.counts)
+        values = np.repeat(*scans.steps(CentredRange(middle, 0.0, step, float(FAR)), 1))
         u = np.rint(np.clip(values * (step / radius), -1.0, 1.0) * SQUARE).astype(np.int64)
         (spread,) = gate.draw(self.squares, (int((u * u // SQUARE).sum()),), entropy)
         if 2 * self.trim > MOST_OUTSIDE:
