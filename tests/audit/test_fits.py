@@ -79,6 +79,7 @@ def test_no_fit_leaves_more_than_its_noise_lets_through(name: str, replayed: Rep
     assert all(one.share is None or one.share <= 1 for one in found)
 
 
+@pytest.mark.loop(6)
 @pytest.mark.wide
 @pytest.mark.parametrize("name", ROBUST)
 def test_robust_regressions_deal_out_the_rows_alike(name: str, replayed: Replayed) -> None:

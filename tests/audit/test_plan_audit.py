@@ -69,6 +69,7 @@ def prepared(schema: Schema, questions: Sequence[str], **within: Any) -> Prepare
     return settle(understand(questions, schema), asked, schema, units, "approximate")
 
 
+@pytest.mark.loop(1)
 @pytest.mark.wide
 @pytest.mark.parametrize(("adjacency", "triples"), [("add_remove", 60), ("substitute", 240)])
 def test_a_sound_plan_passes_and_its_extremes_reach_what_is_declared(adjacency: Kind, triples: int) -> None:

@@ -186,6 +186,7 @@ def test_the_build_as_it_is_passes_and_touches_neither_ledger_nor_rows(tmp_path:
     assert run("audit", str(tmp_path / "clinic.toml"), "--release", "table 4", "--triples", "1").code == 0
 
 
+@pytest.mark.loop(6)
 @pytest.mark.wide
 @pytest.mark.parametrize("build", BUILDS)
 def test_a_wrong_build_fails_the_audit_of_a_study(build: Callable[[Patch], None], tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_every_view_is_the_maximum_of_the_views_of_the_branches(found: list[Guar
 
 
 @pytest.mark.wide
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(branches)
 def test_it_is_one_part_among_others_and_no_branch_costs_more(found: list[Guarantee]) -> None:
     """Any branch in sequence with the rest is within the whole, in both currencies; order and repetition are free."""

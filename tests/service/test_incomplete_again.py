@@ -171,7 +171,7 @@ def test_a_number_of_values_and_a_count_tell_the_share_for_nothing(question: str
     assert any(name.startswith("incomplete(") for name in grouped)
 
 
-@pytest.mark.loop(5)
+@pytest.mark.loop(3)
 @pytest.mark.wide
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 @pytest.mark.parametrize("each", [1, 2])

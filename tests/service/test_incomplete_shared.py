@@ -85,6 +85,7 @@ def clustered(of: rt.Study) -> tuple[IncompleteRows, Certificate]:
 Way = Callable[[rt.Study], tuple[IncompleteRows, Certificate]]
 
 
+@pytest.mark.loop(9)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ WEIGHTED = (
 
 
 @pytest.mark.few(1)
-@pytest.mark.loop(10)
+@pytest.mark.loop(5)
 @pytest.mark.parametrize(
     ("weight", "question"), [*(("", one) for one in UNWEIGHTED), *(("w", one) for one in WEIGHTED)]
 )
@@ -149,6 +149,7 @@ def test_a_question_by_group_has_a_bracket_for_a_group_of_nearly_all_rows() -> N
     assert all(shape != "a group of nine rows in ten" for shape, *_ in one.others)  # noise of a count is what it is
 
 
+@pytest.mark.loop(4)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("told", ["3.25", "5", None])
 @pytest.mark.parametrize("question", ["median(x)", "iqr(x)", "mean(x, low=0, high=1000)"])

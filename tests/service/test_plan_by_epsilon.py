@@ -75,7 +75,7 @@ def test_every_statistic_is_planned_here() -> None:
 
 
 @pytest.mark.few(1)
-@pytest.mark.loop(14)
+@pytest.mark.loop(7)
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_less_epsilon_never_promises_a_narrower_interval(question: str, adjacency: Any) -> None:

@@ -239,6 +239,7 @@ def test_a_wanted_width_is_the_first_that_the_plan_prints() -> None:
         assert 1.8 <= found <= 2.0
 
 
+@pytest.mark.loop(2)
 @pytest.mark.wide
 @pytest.mark.parametrize("question", ["median(x)", "iqr(x)", "quantiles(x, 0.1 0.5 0.9, method=joint)"])
 def test_few_values_of_real_columns_are_planned_as_values_apart(question: str) -> None:
@@ -273,6 +274,7 @@ def test_few_values_of_real_columns_are_planned_as_values_apart(question: str) -
     assert median(before) < 0.35, before
 
 
+@pytest.mark.loop(3)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("bounds", [(0, 100), ()])
 @pytest.mark.parametrize("question", ["median(x)", "iqr(x)", "iqr(x, method=joint)"])

@@ -61,6 +61,7 @@ def made(
     return rt.study(rows, adjacency=kind, columns=columns, budget=budget, person=person, rows_each=rows_each)
 
 
+@pytest.mark.loop(1)
 @pytest.mark.wide
 @pytest.mark.parametrize("total", ["rho", "epsilon"])
 def test_the_lines_of_a_plan_in_rho_add_up_to_its_price(total: str) -> None:

@@ -95,7 +95,7 @@ def stated_and_seen(question: str, epsilon: str, people: int) -> tuple[tuple[tup
     return stated, seen
 
 
-@pytest.mark.loop(5)
+@pytest.mark.loop(3)
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     "question",

@@ -51,6 +51,7 @@ def test_the_refusal_names_the_answers_and_what_would_help() -> None:
         assert piece in words
 
 
+@pytest.mark.loop(3)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 @pytest.mark.parametrize("question", ["median(y)", "mean(y) by g", "iqr(y)"])

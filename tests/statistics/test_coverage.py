@@ -94,7 +94,7 @@ def too_high(covered: int, runs: int) -> bool:
 
 
 @pytest.mark.wide
-@pytest.mark.loop(3)
+@pytest.mark.loop(2)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_intervals_cover_as_often_as_they_say_and_their_mutants_do_not(case: Case) -> None:
     found = ratios(case)

@@ -93,7 +93,7 @@ def off_table(density: Density, values: Floats) -> bool:
     return abs(found.value - float(np.mean((values >= 0.25) & (values < 0.5)))) > found.noise + 1e-12
 
 
-@pytest.mark.loop(5)
+@pytest.mark.loop(3)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("method", list(OPTIONS))
 @pytest.mark.parametrize(("kind", "n"), [("add_remove", 300), ("substitute", 300), ("add_remove", 3_000)])
@@ -159,6 +159,7 @@ def test_where_nothing_was_kept_there_may_be_something() -> None:
         assert found.noise > 0.0
 
 
+@pytest.mark.loop(8)
 @pytest.mark.wide
 @pytest.mark.parametrize("method", ["auto", "histogram", "sparse", "adaptive", "tree", "ks", "series", "kernel"])
 @pytest.mark.parametrize("top", [100, 5_000])

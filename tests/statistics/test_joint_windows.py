@@ -66,8 +66,7 @@ class FarColumn:
             size = np.sort(np.abs(self.each))
             near = windows.together((windows.far,), len(values))
             sizes = _with_others(0, len(values), [(first, size[first - 1 : last]) for first, last in near])
-        self.near = WindowedCounts(held, self.all.beyond(windows.crowd), sizes)
-        self.near.every = self._every
+        self.near = WindowedCounts(held, self.all.beyond(windows.crowd), sizes, self._every)
 
     @property
     def all(self) -> Counts:
@@ -107,6 +106,7 @@ def columns(base: Cells) -> Iterator[NDArray[np.float64]]:
     yield np.full(2_000, 7.0)
 
 
+@pytest.mark.loop(4)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.parametrize("slices", [3, 1 << 10])

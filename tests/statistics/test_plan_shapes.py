@@ -90,7 +90,7 @@ def check(law: Law, question: str, *, whole: bool) -> None:
 
 
 @pytest.mark.wide
-@pytest.mark.loop(8)
+@pytest.mark.loop(4)
 @pytest.mark.parametrize("whole", [False, True], ids=["real", "integer"])
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("name", CHOSEN_BY)
@@ -99,7 +99,7 @@ def test_an_ordinary_column_lies_in_the_range_of_its_plan(name: str, question: s
 
 
 @pytest.mark.wide
-@pytest.mark.loop(7)
+@pytest.mark.loop(4)
 @pytest.mark.parametrize("whole", [False, True], ids=["real", "integer"])
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("name", MET_LATER)
@@ -269,6 +269,7 @@ def test_the_range_of_a_plan_without_bounds_has_a_long_tail(question: str) -> No
     assert 0.4 < seen / quartiles / (shapes["a long tail"] or 1.0) < 2.5
 
 
+@pytest.mark.loop(3)
 @pytest.mark.wide
 @pytest.mark.parametrize("question", ["regress(y ~ x + z)", "mean(x)", "sd(x)", "median(x)", "quantile(a, 0.9)"])
 def test_no_first_width_falls_as_epsilon_falls(question: str) -> None:

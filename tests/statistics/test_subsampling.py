@@ -252,6 +252,7 @@ def p_value(found: Counter[Hashable], mass: Callable[[Any], float]) -> float:
     return float(scipy.stats.chi2.sf(statistic, len(observed) - 1))
 
 
+@pytest.mark.loop(2)
 @pytest.mark.wide
 @pytest.mark.parametrize("specimen", SPECIMENS, ids=NAMES)
 def test_it_draws_the_law_it_states_and_no_law_near_it(specimen: Specimen[Any, Any]) -> None:

@@ -173,7 +173,7 @@ def truth_of(case: Case) -> float:
 
 
 @pytest.mark.few(1)
-@pytest.mark.loop(5)
+@pytest.mark.loop(2)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_intervals_of_a_release_cover_and_their_mutants_do_not(case: Case) -> None:
     schema, law, truth = schema_of(case.kind), LAWS[case.law], truth_of(case)

@@ -154,6 +154,7 @@ OTHER_TYPES: dict[str, tuple[object, ...]] = {
 }
 
 
+@pytest.mark.loop(8)
 @pytest.mark.parametrize("made", [*FITTED, learning.Clip], ids=lambda made: made.__name__)
 @pytest.mark.few(100)
 def test_a_parameter_of_another_type_is_refused_by_name_and_charges_nothing(made: Callable[..., Any]) -> None:

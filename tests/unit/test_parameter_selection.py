@@ -200,6 +200,7 @@ def test_the_nearer_to_the_rule_the_less_a_candidate_is_set_back(kind: Kind, mon
     assert "as its public rule would have it" in said
 
 
+@pytest.mark.loop(5)
 @pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("count", [1, 2, 3])

@@ -348,6 +348,7 @@ def test_rows_of_groups_by_one_expression_are_named_by_their_keys_in_every_table
     assert any(row and row[0].strip() == "2024-03-01" for row in layout.answers(release.answers).rows)
 
 
+@pytest.mark.loop(3)
 @pytest.mark.parametrize(
     ("declared", "years"),
     [
