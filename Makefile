@@ -62,7 +62,7 @@ bench: $(BENCH)/.peers $(TUMULT)/.peers ## compare with other libraries, in envi
 
 audit: $(VENV)/.test ## run the long tests; after an interruption it goes on where it stopped
 	@mkdir -p $(dir $(AUDIT_LOG))
-	PYTHONPATH=.ci AUDIT_LOG=$(AUDIT_LOG) $(BIN)/python -m pytest -p resume -m audit --durations=0
+	PYTHONPATH=.ci AUDIT_LOG=$(AUDIT_LOG) $(BIN)/python -m pytest -p resume -m audit -n 2 --dist loadfile --durations=15
 
 wheel: $(VENV)/.core ## build the wheel into dist/
 	$(BIN)/python -m pip wheel -qq --no-deps -w dist .

@@ -37,7 +37,8 @@ class Resume:
             items[:] = [item for item in items if item.nodeid not in self.passed]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when == "call" and report.passed and self.clean:
+        alone = "PYTEST_XDIST_WORKER" not in os.environ  # else the process that hands the tests out writes it down
+        if report.when == "call" and report.passed and self.clean and alone:
             when = datetime.now(UTC).isoformat(timespec="seconds")
             record = {
                 "test": report.nodeid,

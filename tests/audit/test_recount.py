@@ -321,6 +321,7 @@ def away_from_zero(self: Grid, value: int | Fraction) -> int:
     return size if value >= 0 else -size
 
 
+@pytest.mark.loop(1)
 @pytest.mark.wide
 @pytest.mark.parametrize("index", [to_even, away_from_zero, half_up])
 def test_another_rule_for_ties(index: Callable[[Grid, Any], int], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,6 +106,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
     return found
 
 
+@pytest.mark.loop(2)
 @pytest.mark.wide
 @pytest.mark.parametrize("piece", [duckdb.PIECE, 1])
 @pytest.mark.parametrize("by_key", [True, False])

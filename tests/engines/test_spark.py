@@ -366,7 +366,7 @@ def test_settings_of_the_session_change_nothing_and_the_self_test_is_made_again(
     check_engine(opened)
     check_engine(opened)
     assert len(runs) == 1
-    assert shown(opened.run(asked(33), SECRET)) == expected(schema, rows, asked(33))
+    assert shown(opened.run(asked(66), SECRET)) == expected(schema, rows, asked(66))
 
 
 @needs_spark
@@ -545,7 +545,7 @@ def server() -> Iterator[str]:
 
 def wanted() -> str:
     rows = random_rows(random.Random(5), 60)
-    return repr(expected(Schema(columns(), PERSON), rows, asked(33)))
+    return repr(expected(Schema(columns(), PERSON), rows, asked(66)))
 
 
 @needs_spark

@@ -119,6 +119,12 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
         assert (done.code, "Nothing was charged" in done.said) == (5, True), done
 
 
+def test_a_folder_without_its_option_is_answered_with_the_option() -> None:
+    found = run("demo", "first")
+    assert found.code == 2
+    assert "The new folder is named by an option: --out first." in found.err
+
+
 @pytest.mark.wide
 def test_the_folder_lets_one_go_on(shown: tuple[Run, Path, float]) -> None:
     study = str(shown[1] / "rand.toml")

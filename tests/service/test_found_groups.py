@@ -217,6 +217,7 @@ def study_of(kind: Kind) -> rt.Study:
     )
 
 
+@pytest.mark.loop(1)
 @pytest.mark.wide
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_an_audit_of_made_up_neighbours_passes(kind: Kind) -> None:

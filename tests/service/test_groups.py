@@ -243,7 +243,7 @@ AUDITED = (("count by g, k", "mean(x) by g, x >= 5"), ("sum(x * k) by cut(x, 0:1
 
 
 @pytest.mark.wide
-@pytest.mark.loop(2)
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("questions", AUDITED)
 @pytest.mark.parametrize(("kind", "most"), [("substitute", 1), ("add_remove", 2), ("substitute", 2)])
 def test_plans_of_products_pass_the_audit(questions: tuple[str, ...], kind: Kind, most: int) -> None:

@@ -192,7 +192,7 @@ def test_the_chance_of_a_reply_of_a_group_a_hundredth_as_large_is_in_the_range(q
 
 
 @pytest.mark.wide
-@pytest.mark.loop(2)
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("shape", ["at one end", "narrow near one end", "even", "one group of a tenth"])
 def test_a_test_sees_the_effect_that_its_plan_tells_for_each_shape(shape: str) -> None:
     """Power of one shape stood there: a difference of a third or of twice that was seen as often.

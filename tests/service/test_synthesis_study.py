@@ -283,7 +283,7 @@ def test_all_rows_on_an_atom_leave_nothing_for_the_rest() -> None:
 
 
 @pytest.mark.wide
-@pytest.mark.loop(9)
+@pytest.mark.loop(5)
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 @pytest.mark.parametrize(
     "text",

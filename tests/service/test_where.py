@@ -327,7 +327,7 @@ STATISTICS = (
 
 
 @pytest.mark.wide
-@pytest.mark.loop(2)
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("questions", STATISTICS)
 @pytest.mark.parametrize(("kind", "most"), [("substitute", 1), ("add_remove", 2), ("substitute", 2)])
 def test_plans_of_filtered_rows_pass_the_audit(questions: tuple[str, ...], kind: Kind, most: int) -> None:

@@ -135,6 +135,7 @@ RUNS = 700
 HALF = pytest.mark.parametrize("runs", [RUNS // 2, pytest.param(RUNS, marks=pytest.mark.audit)])
 
 
+@pytest.mark.loop(1)
 @pytest.mark.wide
 @pytest.mark.parametrize("epsilon", ["0.1", "1"])
 @HALF

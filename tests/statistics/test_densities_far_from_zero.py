@@ -18,7 +18,7 @@ from reticent.synthesis.histogram import unit_of
 RANGES = [("1700000000", "1700000100"), ("10000000", "10000001"), ("-20", "-19"), ("1000000000000", "1000000000010")]
 
 
-@pytest.mark.loop(4)
+@pytest.mark.loop(2)
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("low", "high"), RANGES)
 @pytest.mark.parametrize("method", ["", ", method=histogram"])

@@ -74,7 +74,7 @@ def correlations(rows: Floats) -> tuple[float, float]:
 
 
 @pytest.mark.wide
-@pytest.mark.loop(2)
+@pytest.mark.loop(1)
 @pytest.mark.parametrize(
     ("law", "most", "kind"),
     [

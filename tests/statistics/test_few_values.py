@@ -46,6 +46,7 @@ def covered(rows: int = 1) -> float:
     return float(np.mean([one.low <= 0.0 <= one.high for one in found]))
 
 
+@pytest.mark.loop(1)
 @pytest.mark.wide
 @pytest.mark.parametrize("rows", [1, 5])
 def test_means_of_few_normal_values_are_covered_as_often_as_said(rows: int) -> None:

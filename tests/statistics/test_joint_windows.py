@@ -177,7 +177,7 @@ def times_read(made: JointQuantiles, windows: RankWindows, how: Sequence[tuple[f
     return column.read
 
 
-@pytest.mark.loop(2)
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("name", ["bounds", "free", "whole", "steps"])
 def test_windows_hold_what_any_draw_needs(always: None, name: str, asked: str) -> None:

@@ -113,7 +113,7 @@ def differing(statuses: Iterable[tuple[str, str]], let_off: Mapping[str, str]) -
 
 
 @pytest.mark.wide
-@pytest.mark.loop(2)
+@pytest.mark.loop(1)
 @pytest.mark.parametrize(("made", "own", "let_off"), LET_OFF, ids=lambda part: getattr(part, "__name__", ""))
 def test_an_estimator_fails_the_checks_on_its_list_and_no_other(
     made: Made, own: dict[str, object], let_off: Mapping[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -87,7 +87,7 @@ def test_a_shape_that_is_always_told_or_never_is_so_in_releases(columns: int, pe
     assert decided >= 2
 
 
-@pytest.mark.loop(2)
+@pytest.mark.loop(1)
 @pytest.mark.parametrize(
     ("place", "delta"),
     [

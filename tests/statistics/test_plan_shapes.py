@@ -124,7 +124,7 @@ FEW: dict[str, tuple[Law, Column]] = {
 
 
 @pytest.mark.wide
-@pytest.mark.loop(4)
+@pytest.mark.loop(2)
 @pytest.mark.parametrize("question", ["median(x)", "quantile(x, 0.25)", "quantile(x, 0.9)"])
 @pytest.mark.parametrize("name", FEW)
 def test_no_column_of_few_values_has_more_noise_than_its_plan_tells(name: str, question: str) -> None:

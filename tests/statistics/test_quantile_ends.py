@@ -70,7 +70,7 @@ def replies(found: list[Answer]) -> list[Estimate]:
 
 
 @pytest.mark.wide
-@pytest.mark.loop(2)
+@pytest.mark.loop(1)
 @pytest.mark.parametrize(
     ("law", "kind", "epsilon", "n"),
     [

@@ -136,7 +136,7 @@ def test_a_median_of_ten_thousand_is_told_nearly_as_closely_as_without_privacy(
 
 
 @pytest.mark.wide
-@pytest.mark.loop(2)
+@pytest.mark.loop(1)
 @pytest.mark.parametrize(
     ("law", "kind", "epsilon", "n"),
     [

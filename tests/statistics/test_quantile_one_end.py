@@ -76,7 +76,7 @@ def test_a_tail_of_few_values_has_a_value_and_one_end(
 
 
 @pytest.mark.wide
-@pytest.mark.loop(8)
+@pytest.mark.loop(4)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("law", LAWS)

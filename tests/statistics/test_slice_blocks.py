@@ -117,6 +117,7 @@ PARTS: dict[str, Callable[[CandidateRange], CandidateRange]] = {
 }
 
 
+@pytest.mark.loop(3)
 @pytest.mark.wide
 @pytest.mark.parametrize("side", PARTS)
 @pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(2, 3)])

@@ -76,7 +76,7 @@ def missed(found: NDArray[np.float64], shrunk: float = 1.0) -> tuple[int, int]:
 
 
 @pytest.mark.wide
-@pytest.mark.loop(2)
+@pytest.mark.loop(1)
 @pytest.mark.parametrize(
     ("n", "runs", "shape", "points"),
     [

@@ -144,6 +144,7 @@ def slopes(draw: Callable[[np.random.Generator, int], Integers], kind: Kind) -> 
     return found
 
 
+@pytest.mark.loop(1)
 @pytest.mark.wide
 @pytest.mark.parametrize("name", LAWS)
 def test_intervals_of_heaped_columns_cover_and_are_narrow(name: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -226,6 +226,7 @@ def test_weighted_distances_of_quartiles_cover_and_their_mutants_do_not(
     assert too_high(wide, len(found)), wide / len(found)
 
 
+@pytest.mark.loop(1)
 @pytest.mark.wide
 @pytest.mark.parametrize("runs", [300, pytest.param(600, marks=pytest.mark.audit)])
 @pytest.mark.parametrize(("kind", "epsilon", "size"), [("add_remove", "1", 8_000), ("substitute", "3", 4_000)])

@@ -70,6 +70,7 @@ def test_it_is_least_squares_with_a_sandwich(delta: Fraction) -> None:
     assert np.array([one.sampling for one in told]) == pytest.approx(half, rel=0.1)
 
 
+@pytest.mark.loop(1)
 @pytest.mark.wide
 @pytest.mark.parametrize("delta", [Fraction(0), TINY], ids=["pure", "approximate"])
 def test_intervals_cover(delta: Fraction) -> None:

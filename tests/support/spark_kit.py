@@ -96,7 +96,7 @@ def main(address: str = "", *tested: str) -> None:
     opened = table(frame(spark, arrays(rows)), Schema(columns(), PERSON))
     if tested:
         opened.probe()
-    print(repr(shown(opened.run(asked(33), SECRET))))
+    print(repr(shown(opened.run(asked(66), SECRET))))
     spark.stop()
 
 

@@ -99,7 +99,7 @@ def test_with_a_delta_it_is_as_free(name: str) -> None:
     assert abs(model.incomplete_rows_.value.value - 0.25) < 10 * model.incomplete_rows_.value.noise
 
 
-@pytest.mark.loop(2)
+@pytest.mark.loop(1)
 @pytest.mark.wide
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 @pytest.mark.parametrize("name", FREE)

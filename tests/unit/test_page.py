@@ -237,6 +237,7 @@ def test_a_page_holds_the_outline_of_the_proof() -> None:
         assert " ".join(line.split()) in said
 
 
+@pytest.mark.loop(3)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("certificate", [EXAMPLE, hostile(), extreme(), made(), hostile_model(), hostile_session()])
 def test_a_page_runs_nothing_and_loads_nothing(certificate: Certificate) -> None:

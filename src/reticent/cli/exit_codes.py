@@ -163,7 +163,9 @@ def _usage(error: click.ClickException) -> str:
 
 
 def _named(context: click.Context, extra: str) -> str:
-    """The option that a word was meant for: columns beside ``plan --synth``, else the release of a study file."""
+    """The option that a word was meant for: columns beside ``plan --synth``, a folder, the release of a study file."""
+    if context.info_name == "demo":
+        return f". The new folder is named by an option: --out {extra}"
     if any(context.params.get(alone) for alone in ("synth", "model", "session")):
         return f". Columns are named by an option: --columns {extra}"
     if any("--release" in given.opts for given in context.command.params):

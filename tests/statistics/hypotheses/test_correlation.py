@@ -117,7 +117,7 @@ def test_without_noise_the_effect_is_pearsons_r() -> None:
     assert p < 0.01
 
 
-@pytest.mark.loop(2)
+@pytest.mark.loop(1)
 @pytest.mark.wide
 @pytest.mark.parametrize("kind", LAWS)
 @pytest.mark.parametrize(("n", "scale"), [(200, 1), (1_000, 2), (1_000, 10), (10_000, 10)])
@@ -187,7 +187,7 @@ def test_power_is_what_the_plan_says_and_less_with_twice_the_noise() -> None:
 
 
 @pytest.mark.wide
-@pytest.mark.loop(2)
+@pytest.mark.loop(1)
 @pytest.mark.parametrize(("n", "scale", "r"), [(1_000, 3, 0.0), (1_000, 2, 0.5), (10_000, 10, -0.7), (10_000, 1, 0.3)])
 def test_the_interval_covers_r(n: int, scale: int, r: float) -> None:
     """At a chance of .93 at least, for normal columns; an interval without the noise does not, where noise counts."""
@@ -208,6 +208,7 @@ NARROW: dict[str, tuple[int, int, float, float]] = {  # rows, noise, r, and a wi
 }
 
 
+@pytest.mark.loop(1)
 @pytest.mark.wide
 @pytest.mark.parametrize("name", NARROW)
 def test_noise_in_the_variances_counts_by_r_and_not_by_one_over_them(name: str) -> None:

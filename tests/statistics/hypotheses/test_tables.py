@@ -76,7 +76,7 @@ def test_the_noise_simulated_is_the_mechanisms() -> None:
 
 
 @pytest.mark.wide
-@pytest.mark.loop(4)
+@pytest.mark.loop(2)
 @pytest.mark.parametrize("margins", MARGINS)
 @pytest.mark.parametrize(("n", "scale"), [(200, Fraction(10)), (200, Fraction(2)), (2_000, Fraction(20, 3))])
 def test_level(margins: str, n: int, scale: Fraction) -> None:

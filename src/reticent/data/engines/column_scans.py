@@ -40,18 +40,16 @@ class ColumnScans:
     put: set[str]
 
     def by_distance(self, centre: float, edges: Floats) -> Integers:
-        beyond = [
-            Fraction(one) for one in np.nextafter(edges, np.inf).tolist()
-        ]  # an edge is below what these are not above
-        around = (beyond[0], *beyond, beyond[-1])
+        # an edge lies below a distance if and only if the next double is not above that
+        beside = [*map(Fraction, np.nextafter(edges, np.inf).tolist())]
+        around = (beside[0], *beside, beside[-1])
         for name, listed in edge_tables([around]).items():
             if name not in self.put:
                 self.engine.put(name, listed)
                 self.put.add(name)
         rows = self._rows(centre)
-        told = self._arrow(
-            binned(rows.select(x=rows.away.abs()), around).group_by("bin").aggregate(n=lambda t: t.count())
-        )
+        rows = binned(rows.select(x=rows.away.abs()), around)
+        told = self._arrow(rows.group_by("bin").aggregate(n=lambda t: t.count()))
         sums = np.zeros(len(edges) + 1, dtype=np.int64)
         sums[values_of(told.column("bin")).astype(np.int64)] = values_of(told.column("n")).astype(np.int64)
         return sums
