@@ -76,7 +76,7 @@ def rows(size: int) -> Mapping[str, Sequence[Any]]:
     }
 
 
-@pytest.fixture(params=EVERY)
+@pytest.fixture(params=[EVERY[0], EVERY[2]])  # PostgreSQL brings the values
 def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     with placed(request.param) as put:
         yield put

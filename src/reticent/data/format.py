@@ -60,6 +60,7 @@ LONGEST_TIMEOUT: Final = 10**7  # seconds
 SET: Final = 2_500_000  # rows of the persons who are looked at together
 MOST_SETS: Final = 8  # each of them is one more scan
 NAMED_EDGES: Final = 64  # edges of bins, at most, that a statement names; of more it names every so manyth
+SCANS: Final = frozenset({"duckdb", "spark"})  # engines that scan a column fast: PostgreSQL calls a function for a sum
 LISTED_EDGES: Final = 1 << 12  # the same that a table lists; of more the engine gives values with their counts
 LONGEST_TITLE: Final = 2_000
 LONGEST_SHEET: Final = 31  # which Excel sets

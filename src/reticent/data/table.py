@@ -36,7 +36,7 @@ from reticent.data.engines.engine import (
     probe_rows,
     probe_schema,
 )
-from reticent.data.format import Limits
+from reticent.data.format import SCANS, Limits
 from reticent.data.order_statistics import RunLength
 from reticent.data.query import (
     DistinctPersons,
@@ -231,7 +231,7 @@ class Table:
                 engine.store(*told.first, rows, steps=told.steps, light=told.light)
             if parts is not None and told.adds_up and view.person.column is not None:
                 turns = parts.person_sets(told.first[0])
-            found, stays = list[list[QueryResult]](), then is not None
+            found, stays = list[list[QueryResult]](), then is not None and self._engine.name in SCANS
             reading = ResultReader(engine, told.first[0], *asked, self._limits.temp, again, stays=stays)
             for many in turns:
                 for how, name, text in told.further:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
-from reticent.data.format import LISTED_EDGES
+from reticent.data.format import LISTED_EDGES, SCANS
 from reticent.data.order_statistics import RankWindows
 from reticent.data.query import KeyHolders, OrderedValues, Query, Ranks, Records, Tally, WeightedTally
 
@@ -39,6 +40,13 @@ def cells_of(query: Query) -> str:
             return ""
 
 
+def _asked(query: Query, engine: str) -> Query:
+    """The query as an engine answers it: one that scans slowly brings the values instead."""
+    if isinstance(query, Ranks) and query.windows is not None and query.windows.scanned and engine not in SCANS:
+        return replace(query, windows=None)
+    return query
+
+
 def notes(engine: str, brought: Iterable[tuple[str, Sequence[Query] | None]]) -> tuple[str, ...]:
     """Notes of a plan on what leaves the place of the rows; none where they are read in this process.
 
@@ -58,7 +66,7 @@ def notes(engine: str, brought: Iterable[tuple[str, Sequence[Query] | None]]) ->
         return ()
     found: dict[str, dict[str, None]] = {}
     for name, queries in brought:
-        for cells in [ROWS] if queries is None else map(cells_of, queries):
+        for cells in [ROWS] if queries is None else (cells_of(_asked(query, engine)) for query in queries):
             found.setdefault(cells, {})[name] = None
     return tuple(
         f"{', '.join(names)}: {cells} leave {PLACES[engine]} for this process, which draws the noise"
