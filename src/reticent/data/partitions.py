@@ -35,9 +35,10 @@ from reticent.atomic_file import replace as replace_file
 from reticent.data.engines.engine import PROBE_DIGEST
 from reticent.data.files import ParquetFiles
 from reticent.data.format import NO_PARTITIONS, NOT_PARTED
-from reticent.data.order_statistics import Integers, Needs, Order, RunLength, by_group, fetched
+from reticent.data.order_statistics import Integers, Needs, Order, RunLength, fetched
 from reticent.data.query import OrderedValues, Query, Ranks, Records
 from reticent.data.query_result import Counts, QueryResult
+from reticent.data.result_parts import counted_together
 from reticent.data.schema import Schema
 from reticent.data.source import Source
 from reticent.data.table import Table, Then
@@ -234,9 +235,12 @@ def merged(results: Sequence[QueryResult], query: Query) -> QueryResult:
         for place in range(len(first.vectors))
     )
     ranks = tuple(
-        Counts(*pair) for pair in _together([[(one.cells, one.counts) for one in result.ranks] for result in results])
+        Counts(*pair)
+        for pair in counted_together([[(one.cells, one.counts) for one in result.ranks] for result in results])
     )
-    runs = [RunLength(*pair) for pair in _together([[_pair(one) for one in result.orders] for result in results])]
+    runs = [
+        RunLength(*pair) for pair in counted_together([[_pair(one) for one in result.orders] for result in results])
+    ]
     orders: tuple[Order, ...] = tuple(runs)
     if isinstance(query, OrderedValues) and isinstance(query.needs, Needs):
         orders = tuple(fetched(run, query.needs) for run in runs)
@@ -252,16 +256,6 @@ def merged(results: Sequence[QueryResult], query: Query) -> QueryResult:
 def _pair(order: Order) -> tuple[Integers, Integers]:
     assert isinstance(order, RunLength)
     return order.values, order.counts
-
-
-def _together(parts: Sequence[Sequence[tuple[Integers, Integers]]]) -> list[tuple[Integers, Integers]]:
-    """Values with counts of each group, over all parts."""
-    groups = len(parts[0])
-    if not groups:
-        return []
-    where = [np.full(len(values), place, np.int64) for part in parts for place, (values, _) in enumerate(part)]
-    values, counts = ([pair[side] for part in parts for pair in part] for side in (0, 1))
-    return by_group(np.concatenate(where), np.concatenate(values), np.concatenate(counts), groups)
 
 
 # --- files of counts --------------------------------------------------------------------------------------------------

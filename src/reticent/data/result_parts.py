@@ -28,7 +28,7 @@ def added(parts: Sequence[QueryResult]) -> QueryResult:
     )
     ranks = _ranks_together([part.ranks for part in parts])
     orders = [tuple((run.values, run.counts) for run in part.orders if isinstance(run, RunLength)) for part in parts]
-    return QueryResult(vectors, ranks, tuple(RunLength(*held) for held in _counted_together(orders)))
+    return QueryResult(vectors, ranks, tuple(RunLength(*held) for held in counted_together(orders)))
 
 
 def _ranks_together(parts: Sequence[Sequence[Counts]]) -> tuple[Counts, ...]:
@@ -40,11 +40,22 @@ def _ranks_together(parts: Sequence[Sequence[Counts]]) -> tuple[Counts, ...]:
         ]
         return tuple(SortedCells(together(each)) for each in groups)
     pairs = [[(held.cells, held.counts) for held in part] for part in parts]
-    return tuple(Counts(*held) for held in _counted_together(pairs))
+    return tuple(Counts(*held) for held in counted_together(pairs))
 
 
-def _counted_together(parts: Sequence[Sequence[tuple[Integers, Integers]]]) -> list[tuple[Integers, Integers]]:
-    """Values with their counts of each group, of those of several parts."""
+def counted_together(parts: Sequence[Sequence[tuple[Integers, Integers]]]) -> list[tuple[Integers, Integers]]:
+    """Values with their counts of each group, of those of several parts.
+
+    Parameters
+    ----------
+    parts : sequence of sequence of pairs of arrays of shape (n,), int
+        Of each part and group the values and their counts.
+
+    Returns
+    -------
+    list of pairs of arrays
+        Of each group, its values rising.
+    """
     groups = len(parts[0])
     if not groups:
         return []

@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from reticent.data.candidates import Cells
 from reticent.data.query import POWER_ONE
+from reticent.data.schema import FixedPointGrid
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 UNIT: Final = 1 << 20  # a value at the end of a range is so many steps from its middle
+GRID: Final = FixedPointGrid(20, -UNIT, UNIT)  # of the places in a range
 
 
 @dataclass(frozen=True, slots=True)

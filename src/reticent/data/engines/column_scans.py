@@ -17,16 +17,14 @@ from reticent.data.candidates import Cells
 from reticent.data.columns import values_of
 from reticent.data.engines.casts import binned, clamp, double, edge_tables
 from reticent.data.engines.engine import Dialect, EngineSession, integer
-from reticent.data.engines.rank_windows import inside, label, label_inside
+from reticent.data.engines.rank_windows import inside, label, label_inside, value_rows
 from reticent.data.query_expressions import powers_of
-from reticent.data.schema import FixedPointGrid
-from reticent.data.value_scans import UNIT, CentredRange, Floats, Integers, RangeSums
+from reticent.data.value_scans import GRID, UNIT, CentredRange, Floats, Integers, RangeSums
 
 Expr: TypeAlias = Any  # Ibis is not typed
 SPLIT: Final = 2049.0  # 2^11 + 1: parts the 53 bits of a double into 42 and 11 (Veltkamp, Dekker)
 BEHIND: Final = 1.0 + 0.6 * 2.0**-41  # a double of 41 bits times this is nearest to the middle of its cell, of 42 bits
 WHOLE: Final = 1.5 * 2.0**52  # added and taken away it leaves the nearest whole number, of doubles below 2^51
-POWERS: Final = FixedPointGrid(20, -UNIT, UNIT)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -62,7 +60,7 @@ class ColumnScans:
         counts = {name: ibis.ifelse(one, 1, 0).cast("int64") for name, one in (("beyond", beyond), ("ended", ended))}
         placed = rows.select(y=_steps(rows.away, within, UNIT), **counts)
         sums = {name: placed[name].sum() for name in counts}
-        told = placed.aggregate(**sums, n=placed.count(), **powers_of(POWERS, 2, "y"))
+        told = placed.aggregate(**sums, n=placed.count(), **powers_of(GRID, 2, "y"))
         ((outer, last, *powers),) = self.engine.rows(self.dialect.write(told))
         n, first, second = map(integer, powers)
         return RangeSums(integer(outer), integer(last), (n, first, second))
@@ -77,7 +75,7 @@ class ColumnScans:
 
     def _rows(self, centre: float) -> Expr:
         """Each value, and its distance ``away`` from the centre."""
-        rows = _table(self.table)
+        rows = value_rows(self.table)
         return rows.mutate(away=rows.x - double(centre))
 
     def _arrow(self, told: Expr) -> Any:
@@ -104,7 +102,7 @@ def keep_cells(engine: EngineSession, dialect: Dialect, cells: Cells, table: str
     str
         Name of the table that is kept.
     """
-    whole, near, kept = _table(table), f"{table}_near", f"{table}_cells"
+    whole, near, kept = value_rows(table), f"{table}_near", f"{table}_cells"
     if cells.step is not None:
         engine.keep(
             kept, dialect.write(whole.select(x=label(whole.x, cells) * double(float(cells.step)), place=whole.place))
@@ -112,15 +110,11 @@ def keep_cells(engine: EngineSession, dialect: Dialect, cells: Cells, table: str
         return kept
     # in two steps: a term that names a term several times is computed as often
     engine.keep(near, dialect.write(whole.select(x=inside(whole.x, cells), place=whole.place)))
-    rows = _table(near)
+    rows = value_rows(near)
     rows = rows.select(x=label_inside(rows.x, cells) * double(BEHIND), place=rows.place)
     wide = rows.x * double(SPLIT)
     engine.keep(kept, dialect.write(rows.select(x=wide - (wide - rows.x), place=rows.place)))
     return kept
-
-
-def _table(name: str) -> Expr:
-    return ibis.table({"x": "float64", "place": "int64"}, name=name)
 
 
 def _steps(away: Expr, within: CentredRange, unit: int) -> Expr:

@@ -205,7 +205,8 @@ def _with_others(lowest: int, size: int, windows: Sequence[tuple[int, Integers]]
 # --- statements -------------------------------------------------------------------------------------------------------
 
 
-def _rows(table: str) -> Expr:
+def value_rows(table: str) -> Expr:
+    """A table of doubles ``x``, none missing, with the ``place`` of their group."""
     return ibis.table({"x": "float64", "place": "int64"}, name=table)
 
 
@@ -214,7 +215,7 @@ def sizes(table: str, cells: Cells) -> Expr:
 
     A value in the middle of two steps belongs to the upper one. So without its sign it may be in another cell.
     """
-    rows = _rows(table)
+    rows = value_rows(table)
     return rows.select(x=(rows.x if cells.step is None else label(rows.x, cells)).abs(), place=rows.place)
 
 
@@ -233,7 +234,7 @@ def crowds(table: str, cells: Cells | None, crowd: int) -> Expr:
     -------
     Expr
     """
-    rows = _rows(table)
+    rows = value_rows(table)
     cell = rows.x if cells is None else label(rows.x, cells)
     held = rows.select("place", cell=cell).group_by(["place", "cell"]).aggregate(n=lambda t: t.count())
     held = held.filter(held.n > crowd)
@@ -242,13 +243,13 @@ def crowds(table: str, cells: Cells | None, crowd: int) -> Expr:
 
 def group_sizes(table: str) -> Expr:
     """The number of values of each group."""
-    rows = _rows(table)
+    rows = value_rows(table)
     return rows.group_by("place").aggregate(n=rows.count())
 
 
 def ranked(table: str, listed: str) -> Expr:
     """The values of each group within its windows of ranks, as a table lists them, with their ranks."""
-    rows, windows = _rows(table), ibis.table(dict.fromkeys(("place", "first", "last"), "int64"), name=listed)
+    rows, windows = value_rows(table), ibis.table(dict.fromkeys(("place", "first", "last"), "int64"), name=listed)
     rows = rows.mutate(rank=ibis.row_number().over(group_by="place", order_by="x") + 1)
     within = [rows.place == windows.place, ~(rows["rank"] < windows.first), ~(rows["rank"] > windows.last)]
     return rows.inner_join(windows, within).select(place=rows.place, x=rows.x, rank=rows["rank"])

@@ -34,8 +34,8 @@ from reticent.data.candidates import Cells
 from reticent.data.order_statistics import RankWindows
 from reticent.data.query import Moments
 from reticent.data.query_result import Counts, QueryResult
-from reticent.data.schema import FixedPointGrid, Person, Schema
-from reticent.data.value_scans import UNIT, CentredRange
+from reticent.data.schema import Person, Schema
+from reticent.data.value_scans import GRID, CentredRange
 from reticent.entropy import Entropy
 from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric, laplace_radius
@@ -60,7 +60,6 @@ from reticent.statistics.unbounded.clipping_radii import (
 from reticent.statistics.unbounded.column_counts import CROWD, Census, ColumnTerms
 
 MOST_OUTSIDE: Final = 0.25  # a radius that leaves more outside says nothing of the tails
-Y: Final = FixedPointGrid(20, -UNIT, UNIT)
 UNLIKELY: Final = 0.025
 CENSUS: Final = Fraction(1, 20)  # of epsilon, where n is private
 
@@ -320,8 +319,8 @@ def moments_of(terms: ColumnTerms, epsilon: Fraction, *, sized: bool = True) -> 
     near, rows = terms.neighbours, terms.rows
     values = terms.values if sized else None
     kind: Kind = "soft" if near.kind != "substitute" else ("plain" if values is None else "sized")
-    made = design(kind, 2, Y)
+    made = design(kind, 2, GRID)
     mechanism = Geometric(L1(made.sensitivity(rows, 1), near), epsilon)
     setting = Setting(Schema({}, Person(near.kind, None if rows == 1 else "person", rows)), values)
-    query = Moments("y", Y, 2)
+    query = Moments("y", GRID, 2)
     return MomentStep("mean", query, "mean", made, mechanism, setting, values, terms.together, True, ((),), ())
