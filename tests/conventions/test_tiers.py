@@ -133,7 +133,9 @@ def test_a_loop_leaves_the_cases_between_to_the_audit(case: int, request: pytest
 
 def test_files_that_use_spark_run_in_one_process_and_each_other_file_in_its_own() -> None:
     texts = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in sorted(TESTS.rglob("test_*.py"))}
-    use = {name for name, text in texts.items() if re.search(r"^@needs_spark|params=EVERY\)", text, flags=re.MULTILINE)}
+    use = {
+        name for name, text in texts.items() if re.search(r"^@needs_spark|params=\[?EVERY\b", text, flags=re.MULTILINE)
+    }
     assert {"tests/engines/test_spark.py", "tests/engines/test_bins.py"} < use
     assert {name for name in texts if of_one_process(name) == "spark"} == use
     assert all(of_one_process(name) == name for name in texts.keys() - use)
