@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import partial
+from itertools import islice
 from typing import Any, get_args
 
 import ibis
@@ -68,45 +70,51 @@ ALLOWED = {
 }
 
 
-def expressions() -> Iterator[Any]:
+def expressions(part: int = 0, of: int = 1) -> Iterator[Any]:
+    """Every ``of``-th expression of the plan, from the one at place ``part`` on."""
+    return (made() for made in islice(makers(), part, None, of))
+
+
+def makers() -> Iterator[Callable[[], Any]]:
+    """Functions that make the expressions: to build one takes long."""
     for person in persons():
         schema = Schema(columns(), person)
         used = query_compiler.columns_of(queries(), schema)
         for storage in get_args(Storage):
-            yield query_compiler.cells(schema, used, dict.fromkeys((*used, "who"), storage))
-        yield query_compiler.chosen_rows(schema, used)
+            yield partial(query_compiler.cells, schema, used, dict.fromkeys((*used, "who"), storage))
+        yield partial(query_compiler.chosen_rows, schema, used)
         groups = tuple(dict.fromkeys(keys for query in queries() if (keys := keys_of(query)) is not None))
         choice = RowChoice(schema, used, few=1, totals=tuple(enumerate(groups)))
         yield from kept(choice, groups)
         for query in queries():
-            together = query_compiler.goes_together(query, schema)
-            yield (
-                query_expressions.together([query], choice) if together else query_expressions.aggregate(query, choice)
-            )
+            if query_compiler.goes_together(query, schema):
+                yield partial(query_expressions.together, [query], choice)
+            else:
+                yield partial(query_expressions.aggregate, query, choice)
     schema = Schema({}, Person("add_remove", "who", rows=3), texts={"t": Text(5)})
     shares = KeyShares((7, 4), ((9, 5, 3), (14, 6, 2)))
     holders = (KeyHolders("t", 3), KeyHolders("t", 1), KeyHolders("t", 2, True), KeyHolders("t", 2, True, shares))
     for query in holders:
-        yield query_compiler.cells(schema, ["t"], {"t": "text", "who": "text"})
-        yield query_compiler.typed_rows(schema, ["t"])
-        yield query_expressions.aggregate(query, RowChoice(schema, ("t",)))
+        yield partial(query_compiler.cells, schema, ["t"], {"t": "text", "who": "text"})
+        yield partial(query_compiler.typed_rows, schema, ["t"])
+        yield partial(query_expressions.aggregate, query, RowChoice(schema, ("t",)))
     for asked in get_args(query_expressions.Scan):
         for unit in (Fraction(1, 4), Fraction(3, 7)):
-            yield query_expressions.scan(asked, "values_kept", unit, of_group=True)
-    yield rank_windows.group_sizes("values_kept")
-    yield rank_windows.ranked("values_kept", "rank_windows")
+            yield partial(query_expressions.scan, asked, "values_kept", unit, of_group=True)
+    yield partial(rank_windows.group_sizes, "values_kept")
+    yield partial(rank_windows.ranked, "values_kept", "rank_windows")
     for column in (real(0, 1), real(0, 1, resolution="0.01"), real(), integer()):
-        yield rank_windows.crowds("values_kept", cells_of(column, "x"), 8)
-        yield rank_windows.sizes("values_kept", cells_of(column, "x"))
+        yield partial(rank_windows.crowds, "values_kept", cells_of(column, "x"), 8)
+        yield partial(rank_windows.sizes, "values_kept", cells_of(column, "x"))
 
 
-def kept(choice: RowChoice, groups: Sequence[Keys]) -> Iterator[Any]:
+def kept(choice: RowChoice, groups: Sequence[Keys]) -> Iterator[Callable[[], Any]]:
     if choice.schema.person.column is not None:
-        yield from (choice.over(), choice.numbered(), choice.base())
+        yield from (choice.over, choice.numbered, choice.base)
     for nth, keys in enumerate(groups):
-        yield choice.grouped(keys, nth)
+        yield partial(choice.grouped, keys, nth)
         if choice.bound(keys, "kept") is not None:
-            yield choice.chosen(keys, nth)
+            yield partial(choice.chosen, keys, nth)
 
 
 @pytest.mark.wide

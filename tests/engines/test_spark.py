@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
 
@@ -29,7 +28,7 @@ from reticent import calendar, demo
 from reticent.data import query_compiler
 from reticent.data.columns import Storage
 from reticent.data.engines.engine import ColumnsInPlace
-from reticent.data.engines.spark import TESTED, SparkTables
+from reticent.data.engines.spark import TESTED, Spark, SparkTables
 from reticent.data.engines.spark_sql import SPACE, SparkDialect, java_pattern
 from reticent.data.file_kinds import stem_of
 from reticent.data.files import NO_FOLDER
@@ -54,7 +53,7 @@ from tests.support import date_texts
 from tests.support.data_reference import Reference, Row
 from tests.support.date_texts import DATES, SPELT
 from tests.support.number_texts import FORMATS, SENT, meant, read_by, schema_of
-from tests.support.spark_kit import COMPILED, PERSON, asked, frame, needs_spark, started, table
+from tests.support.spark_kit import COMPILED, LENIENT, PERSON, asked, frame, needs_spark, started, table
 
 KEY = bytes(32)
 # pyspark leaves the closing of its sockets to the garbage collector
@@ -66,10 +65,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pyte
 
 @pytest.mark.wide
 @pytest.mark.loop(1)
-@pytest.mark.parametrize("part", range(8))
+@pytest.mark.parametrize("part", range(24))
 def test_no_statement_holds_a_backslash_or_a_name_of_the_sessions_own(part: int) -> None:
     """Sessions differ in how they read a backslash, and a view called ``base`` may be somebody's."""
-    for expression in islice(expressions(), part, None, 8):
+    for expression in expressions(part, of=24):
         text = SparkDialect().write(expression)
         assert "\\" not in text
         named = set(re.findall(r"(?:WITH|,) `(\w+)` AS \(", text))  # by the statement itself, before any view
@@ -330,23 +329,26 @@ def test_doubles_and_texts_of_a_collation_are_no_names_of_persons(spark: Any) ->
         open_frame(spark.sql("SELECT array(1) AS g"), Schema({"g": real()}, Person("add_remove")))
 
 
-SETTINGS = {
-    "spark.sql.ansi.enabled": "false",
-    "spark.sql.parser.escapedStringLiterals": "true",
-    "spark.sql.caseSensitive": "true",
-    "spark.sql.session.timeZone": "Pacific/Apia",
-    "spark.sql.timestampType": "TIMESTAMP_NTZ",
-    "spark.sql.adaptive.enabled": "true",
-}
+@needs_spark
+@pytest.mark.wide
+def test_any_other_setting_of_the_session_asks_for_another_self_test(spark: Any) -> None:
+    session, digest = spark.newSession(), "made-up"
+    engine = Spark(session)
+    for name, value in (LENIENT | COMPILED | {"spark.sql.session.timeZone": "Europe/Berlin"}).items():
+        engine.note_tested(digest)
+        assert engine.tested(digest)
+        assert not engine.tested("another")
+        session.conf.set(name, value)
+        assert not engine.tested(digest)
 
 
 @needs_spark
-@pytest.mark.parametrize(
-    "more", [pytest.param({}, marks=pytest.mark.wide), pytest.param(COMPILED, marks=pytest.mark.audit)]
-)
+@pytest.mark.audit
+@pytest.mark.parametrize("more", [{}, COMPILED], ids=["", "compiled"])
 def test_settings_of_the_session_change_nothing_and_the_self_test_is_made_again(
     spark: Any, monkeypatch: pytest.MonkeyPatch, more: dict[str, str]
 ) -> None:
+    """In the second tier the sessions of tests, of a cluster and of the demonstration differ in these settings."""
     session, rows, schema = spark.newSession(), random_rows(random.Random(9), 40), Schema(columns(), PERSON)
     check_engine(table(frame(spark, arrays(rows)), schema))
     session.conf.set(TESTED, spark.conf.get(TESTED))  # of a session with the same settings
@@ -361,7 +363,7 @@ def test_settings_of_the_session_change_nothing_and_the_self_test_is_made_again(
     monkeypatch.setattr(SparkTables, "store", counted)
     check_engine(opened)
     assert not runs
-    for name, value in (SETTINGS | more).items():
+    for name, value in (LENIENT | more).items():
         session.conf.set(name, value)
     check_engine(opened)
     check_engine(opened)
