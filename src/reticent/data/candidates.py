@@ -18,6 +18,7 @@ Source: notes on 003's successors (Smith 2011; Asi and Duchi 2020 for the score)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -26,7 +27,7 @@ from typing import Final, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.query import On
+from reticent.data.query import On, Records
 from reticent.data.schema import Category, Column, Integer, Real
 from reticent.errors import PublicParameterError, QuestionError
 
@@ -35,6 +36,7 @@ REACH: Final = 332  # binades of either sign of exponent that a real column with
 USUAL: Final = 16  # how often a cell of a usual binade outweighs one of another
 FINE: Final = 20  # bits of a binade where atoms must be told from all other candidates
 FINEST: Final = 40  # bits in which rows are kept: of a binade, or of declared bounds
+LISTED: Final = 1 << 16  # different records that are counted where the rows are
 EXACT: Final = 1 << 52  # doubles hold whole numbers of steps up to here, and half steps
 
 
@@ -161,6 +163,36 @@ def cells_of(column: Column, name: str) -> Cells:
             raise PublicParameterError(f"low and high of {name} come together")
         case _:
             assert_never(column)
+
+
+def are_counted(query: Records, columns: Mapping[str, Column]) -> bool:
+    """Tell if few different records are declared: the engine counts equal ones, and brings each of them once.
+
+    Values beyond their bounds, or between the steps of a resolution, make further records and change no answer.
+
+    Parameters
+    ----------
+    query : Records
+    columns : mapping of name to Column
+        As declared.
+
+    Returns
+    -------
+    bool
+        False where persons are numbered, and where a column has no bounds.
+    """
+    many = 1 if query.owners == "untold" else LISTED + 1
+    for name, unit in zip(query.columns, query.units, strict=True):
+        match columns.get(name):
+            case Category(among=among):
+                many *= len(among)
+            case Integer(low=int() as low, high=int() as high):
+                many *= (high - low) // max(unit, Fraction(1)) + 1
+            case Real(low=Fraction() as low, high=Fraction() as high, resolution=resolution):
+                many *= (high - low) // max(unit, resolution or unit) + 2
+            case _:
+                return False
+    return many <= LISTED
 
 
 def cells_on(on: On, column: Column, name: str) -> Cells:

@@ -18,6 +18,7 @@ from typing import Any, Final, Literal, TypeAlias, assert_never
 
 import ibis
 
+from reticent.data.candidates import are_counted
 from reticent.data.columns import columns_of as columns_of
 from reticent.data.engines.casts import binned, clamp, double, key_text, whole_or_null, whole_text, with_stand_in
 from reticent.data.engines.engine import Dialect
@@ -111,7 +112,7 @@ def aggregate(query: Query, choice: RowChoice, nth: int = 0) -> Table:
             return asking.grouped(rows, keys, by="bin", **_weighted_powers(None, 0))
         case Tally(column=column, edges=(), among=among, keys=keys):
             rows = asking.listed(asking.kept(keys), column, among)
-            return asking.grouped(rows, keys, by="bin", n=_count)
+            return asking.grouped(rows, keys, by="bin", n=ibis.Table.count)
         case Ranks(column=column, keys=keys, weight=Weighing() as weight, power=power):
             rows = asking.values(asking.weighed(asking.kept(keys), weight), column, "value", keys, "row")
             rows = rows.filter(rows.x.notnull()).mutate(bin=lambda t: t.x)
@@ -120,12 +121,12 @@ def aggregate(query: Query, choice: RowChoice, nth: int = 0) -> Table:
         case Tally(column=column, edges=edges, keys=keys):
             rows = asking.values(asking.kept(keys), column, "value", keys, "row")
             rows = binned(rows.filter(rows.x.notnull()), edges)
-            return asking.grouped(rows, keys, by="bin", n=_count)
+            return asking.grouped(rows, keys, by="bin", n=ibis.Table.count)
         case Ranks(column=column, keys=keys, per=per):
             # values with their counts: finding the cell of each is left to ``query_result``
             rows = asking.values(asking.kept(keys), column, "value", keys, per)
             rows = rows.filter(rows.x.notnull()).mutate(bin=lambda t: t.x)
-            return asking.grouped(rows, keys, by="bin", n=_count)
+            return asking.grouped(rows, keys, by="bin", n=ibis.Table.count)
         case OrderedValues(column=column, unit=unit, needs=needs, keys=keys, per=per, within=within):
             rows = asking.values(asking.kept(keys), column, "value", keys, per)
             rows = rows.filter(rows.x.notnull())
@@ -133,7 +134,7 @@ def aggregate(query: Query, choice: RowChoice, nth: int = 0) -> Table:
                 rows = rows.mutate(x=clamp(rows.x, float(within[0]), float(within[1])))
             if needs is not None:
                 return asking.placed(rows, keys)  # the scans below go over it
-            return asking.grouped(rows.mutate(bin=steps(rows.x, unit)), keys, by="bin", n=_count)
+            return asking.grouped(rows.mutate(bin=steps(rows.x, unit)), keys, by="bin", n=ibis.Table.count)
         case Records():
             return asking.records(query)
         case _:
@@ -171,10 +172,6 @@ def together(queries: Sequence[Query], choice: RowChoice, nth: int = 0) -> Table
     if totals:
         parts.append(asking.moved(totals, keys, parts[0].columns))
     return asking.added(parts, keys)
-
-
-def _count(table: Table) -> Expr:
-    return table.count()
 
 
 def _where(table: Table, chosen: Chosen) -> Expr:
@@ -392,7 +389,7 @@ class _QueryExpressions:
         return rows.select("x", "place")
 
     def records(self, query: Records) -> Table:
-        """Kept rows as integers x0, x1, ..., and a number for the person; a row that lacks a value is ABSENT, zeros."""
+        """Kept rows as integers x0, x1, ..., with a person or a count; a row that lacks a value is ABSENT, zeros."""
         rows = self.kept(None)
         cells = [self._coded(self.present(rows, column), self.schema.columns[column]) for column in query.columns]
         whole = reduce(lambda a, b: a & b, [cell.notnull() for cell in cells])
@@ -402,7 +399,10 @@ class _QueryExpressions:
         }
         if query.owners == "told" and self.person.column is not None:
             found["who"] = ibis.dense_rank().over(order_by=rows.who)
-        return rows.select(**found)
+        rows = rows.select(**found)
+        return (
+            rows.group_by([*found]).aggregate(n=ibis.Table.count) if are_counted(query, self.schema.columns) else rows
+        )
 
     def _coded(self, x: Expr, column: Column) -> Expr:
         """A number as it is; of a category the place of its key."""

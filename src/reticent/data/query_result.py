@@ -527,10 +527,11 @@ def _read_records(found: pa.Table, query: Records) -> QueryResult:
     """Records in lexicographic order, and whose they are where that is asked for."""
     columns = [values_of(column).astype(np.int64) for column in found.columns]
     order = np.lexsort(columns[::-1])
-    records = np.column_stack(columns[: len(query.columns)])[order]
+    *_, last = columns = [column[order] for column in columns]
+    records, is_more = np.column_stack(columns[: len(query.columns)]), len(columns) > len(query.columns)
     if query.owners == "untold":
-        return QueryResult(records=records)
-    persons = columns[-1][order] if len(columns) > len(query.columns) else np.arange(len(records))  # a row is a person
+        return QueryResult(records=np.repeat(records, last, axis=0) if is_more else records)
+    persons = last if is_more else np.arange(len(records))  # a row is a person
     return QueryResult(records=records, owners=persons)
 
 

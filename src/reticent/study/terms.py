@@ -312,7 +312,7 @@ class StudyTerms:
             return ()
         from reticent.study.transfer import notes
 
-        return notes(self._engine, brought)
+        return notes(self._engine, brought, self.schema.columns)
 
     def _probe(self, table: Table) -> None:
         from reticent.data.table import check_engine

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from reticent.data.candidates import are_counted
 from reticent.data.format import LISTED_EDGES, SCANS
 from reticent.data.order_statistics import RankWindows
 from reticent.data.query import KeyHolders, OrderedValues, Query, Ranks, Records, Tally, WeightedTally
+from reticent.data.schema import Column
 
 PLACES: Final = {"postgres": "the database", "spark": "the cluster"}
 ROWS: Final = "the cells of its columns, row by row,"
+COUNTS: Final = "the different rows of its columns, with the number of each,"
 VALUES: Final = "values of its column, without their persons,"
 NEAR: Final = "values of its column near its ranks, and a sample, without their persons, or all where they are few,"
 FEW: Final = "values of its column, without their persons, where they are few,"
@@ -19,9 +22,11 @@ NEAR_OR_TIED: Final = NEAR.replace("few,", "few or many of them are equal,")
 TEXTS: Final = "the texts that it finds, with their numbers of persons,"
 
 
-def cells_of(query: Query) -> str:
-    """Words on the cells that a query brings out of an engine; empty where it brings integers alone."""
+def cells_of(query: Query, columns: Mapping[str, Column]) -> str:
+    """Words on the cells that a query of columns brings out of an engine; empty where it brings integers alone."""
     match query:
+        case Records() if are_counted(query, columns):
+            return COUNTS
         case Records():
             return ROWS
         case Tally(edges=edges) | WeightedTally(edges=edges):
@@ -47,7 +52,9 @@ def _asked(query: Query, engine: str) -> Query:
     return query
 
 
-def notes(engine: str, brought: Iterable[tuple[str, Sequence[Query] | None]]) -> tuple[str, ...]:
+def notes(
+    engine: str, brought: Iterable[tuple[str, Sequence[Query] | None]], columns: Mapping[str, Column]
+) -> tuple[str, ...]:
     """Notes of a plan on what leaves the place of the rows; none where they are read in this process.
 
     Parameters
@@ -56,6 +63,8 @@ def notes(engine: str, brought: Iterable[tuple[str, Sequence[Query] | None]]) ->
         Name of the engine that reads the rows.
     brought : iterable of (name, queries)
         Questions with their queries; None of those that read whole rows.
+    columns : mapping of name to Column
+        As declared.
 
     Returns
     -------
@@ -66,7 +75,7 @@ def notes(engine: str, brought: Iterable[tuple[str, Sequence[Query] | None]]) ->
         return ()
     found: dict[str, dict[str, None]] = {}
     for name, queries in brought:
-        for cells in [ROWS] if queries is None else (cells_of(_asked(query, engine)) for query in queries):
+        for cells in [ROWS] if queries is None else (cells_of(_asked(query, engine), columns) for query in queries):
             found.setdefault(cells, {})[name] = None
     return tuple(
         f"{', '.join(names)}: {cells} leave {PLACES[engine]} for this process, which draws the noise"
