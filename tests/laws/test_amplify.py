@@ -387,6 +387,7 @@ def test_too_many_clones_are_caught() -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("randomizer", RANDOMIZERS[:2], ids=["two coins", "one fifth"])
 def test_a_thousand_answers_cost_what_is_claimed_and_hardly_less(randomizer: RandomizedResponse) -> None:
     """Against the exact law; the claim is at most 1.2 times the least true epsilon."""

@@ -213,7 +213,7 @@ VIEWS: dict[str, tuple[Callable[[Fraction], Loss], Callable[[Fraction], Loss]]] 
 
 
 @pytest.mark.wide
-@pytest.mark.loop(5)
+@pytest.mark.loop(3)
 @pytest.mark.parametrize("name", VIEWS)
 @settings(max_examples=12, deadline=None)
 @given(sizes, epsilons, levels)

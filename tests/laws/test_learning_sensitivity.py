@@ -195,7 +195,7 @@ def most_allowed(case: Case, kind: Kind) -> int:
     return 2 if "tree" in case.name and kind == "substitute" else 1
 
 
-@pytest.mark.loop(36)
+@pytest.mark.loop(24)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**6)], ids=["pure", "approximate"])

@@ -103,7 +103,7 @@ def moves(made: LeastSquares, one: tuple[Floats, Floats], other: tuple[Floats, F
 
 
 @pytest.mark.few(1)
-@pytest.mark.loop(13)
+@pytest.mark.loop(8)
 @pytest.mark.parametrize("delta", [Fraction(0), TINY], ids=["pure", "approximate"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("most", [products.MOST_CELLS, 1], ids=["cells", "sums"])
@@ -220,7 +220,7 @@ def test_without_noise_it_is_least_squares_of_complete_rows_with_the_sandwich(
 
 
 @pytest.mark.few(1)
-@pytest.mark.loop(3)
+@pytest.mark.loop(2)
 @pytest.mark.parametrize("complete", [False, True])
 @pytest.mark.parametrize("delta", [Fraction(0), TINY], ids=["pure", "approximate"])
 @pytest.mark.parametrize("name", ["one", "three", "a category", "six"])

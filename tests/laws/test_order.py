@@ -145,6 +145,7 @@ def same(one: FetchedColumn, other: FetchedColumn) -> bool:
     return one.needs == other.needs and all(a == b for a, b in windows) and one.totals == other.totals
 
 
+@pytest.mark.loop(4)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("name", SAMPLES)
 @given(

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -447,6 +447,7 @@ def bins_of(model: Model) -> Iterator[Law]:
 
 
 @pytest.mark.wide
+@settings(max_examples=30)
 @given(st.lists(cascades, min_size=1, max_size=2))
 def test_a_stored_tree_proves_itself_again(drawn: list[list[list[PtrStep]]]) -> None:
     one = ptr.first_reply([ptr.declared(ONE, HALF / 10**6, REPLACE, law="v")] * 2, shown="value")

@@ -89,6 +89,7 @@ ALL_RECORDS: list[Records] = [
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(3)])
 def test_the_law_of_the_point_is_the_exponential_mechanism_over_points(epsilon: Fraction) -> None:
     mechanism = Exponential(Linf(Fraction(2), PAIR), epsilon)

@@ -123,6 +123,7 @@ def test_a_zero_never_exceeds_the_rows_to_add_or_remove(ranks: tuple[int, int]) 
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 def test_every_scale_distance_moves_by_at_most_one(kind: str) -> None:
     for low, high in ((1, 2), (1, 3), (2, 3), (2, 4)):

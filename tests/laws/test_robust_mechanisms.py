@@ -121,6 +121,7 @@ SCALES = pytest.mark.parametrize(("search", "mode"), [("free", "exact"), ("bins"
 
 
 @pytest.mark.wide
+@pytest.mark.loop(3)
 @BOTH
 @SCALES
 def test_the_scale_keeps_its_guarantee_and_no_less(
@@ -162,6 +163,7 @@ def test_two_epsilon_and_two_delta_of_the_scale_cannot_be_lowered() -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @BOTH
 def test_mutants_of_the_scale_are_caught(near: Adjacency) -> None:
     mechanism = made_scale(near, "bins", "exact")

@@ -176,6 +176,7 @@ def variance_ratio(draws: NDArray[np.float64], deviation: float) -> float:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("delta", [Fraction(0), TINY])
 def test_the_noise_that_is_drawn_has_the_stated_size(delta: Fraction) -> None:
     """20,000 draws: the mean square is within 7 % of its expectation but for 1e-4 (Laplace kurtosis 6)."""

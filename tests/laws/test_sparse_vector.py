@@ -351,6 +351,7 @@ def p_value(mechanism: SparseVector, stated: dict[tuple[int, ...], float], asked
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("positives", [1, 2])
 def test_it_draws_its_law_and_half_more_or_less_noise_is_seen(positives: int) -> None:
     mechanism, asked = made("2", positives=positives, shares=(1, 3, 0)), (-2, 3, 1, -1)

@@ -263,7 +263,7 @@ def excess_behind(shape: Schema, query: Query, *, most: int) -> bool:
 CHAINS = [pytest.param(seed, marks=[] if seed < 2 else pytest.mark.wide) for seed in range(40)]
 
 
-@pytest.mark.loop(8)
+@pytest.mark.loop(5)
 @pytest.mark.parametrize("seed", CHAINS)
 def test_no_neighbour_moves_an_integer_behind_a_chain_of_transformations_too_far(seed: int) -> None:
     adjacency: Kind = ("add_remove", "substitute")[seed % 2]

@@ -79,7 +79,7 @@ def moves(plan: JointDensity, kind: Kind, most: int) -> tuple[int, int]:
     return worst, declared
 
 
-@pytest.mark.loop(3)
+@pytest.mark.loop(2)
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("kind", "rows"), [("add_remove", 1), ("substitute", 1), ("add_remove", 2)])
 @pytest.mark.parametrize("missing", [False, True])

@@ -179,7 +179,7 @@ def test_long_doubles_are_bounded_as_doubles_are() -> None:
 
 
 @pytest.mark.wide
-@pytest.mark.loop(3)
+@pytest.mark.loop(2)
 @pytest.mark.parametrize("last", [0, None, 2], ids=["a tail from level 1", "as it is", "a tail from level 3"])
 @pytest.mark.parametrize("numbers", [(4,), (1, 4, 6)], ids=["one number of points", "several"])
 def test_proposed_levels_have_the_law(

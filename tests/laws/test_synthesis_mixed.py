@@ -125,6 +125,7 @@ def program(made: MixtureDensity, rows: Sequence[float], entropy: Entropy) -> ob
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_tiny_tables_keep_epsilon_and_less_noise_of_the_atoms_is_refuted(kind: Kind) -> None:
     """All draws, tables of up to one row, or of one row that is replaced; a counter at twice its epsilon is refuted."""

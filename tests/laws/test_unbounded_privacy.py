@@ -248,7 +248,7 @@ def worst(plan: Any, kind: str, rows: int = 1, transcripts: int = TRANSCRIPTS) -
     return most
 
 
-@pytest.mark.loop(8)
+@pytest.mark.loop(5)
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("kind", "rows"), [("substitute", 1), ("add_remove", 1), ("add_remove", 2)])
 @pytest.mark.parametrize("name", ["joint", "spread", "clipped", "huber", "trimmed"])

@@ -128,6 +128,7 @@ def test_a_cut_at_the_last_candidates_is_said() -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize(("tail", "spare", "narrow"), [("normal", 0.8, 0.6), (Fraction(3), 0.5, 0.4)])
 def test_with_a_declared_tail_a_normal_column_is_told_its_population_mean(
     tail: tails.Tail, spare: float, narrow: float

@@ -64,6 +64,7 @@ def test_the_distance_is_the_fewest_replacements_that_change_the_answer() -> Non
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("near", [SUBSTITUTE, ADD_REMOVE], ids=["substitute", "add_remove"])
 def test_the_distance_moves_by_one_at_most_and_the_law_keeps_its_epsilon_and_no_less(near: Adjacency) -> None:
     test = made(near)
@@ -98,6 +99,7 @@ MUTANTS: dict[str, Callable[[DensityTest, Table], int]] = {
 }
 
 
+@pytest.mark.loop(2)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_are_refuted(name: str) -> None:

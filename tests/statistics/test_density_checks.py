@@ -105,6 +105,7 @@ def wrong(fit: Discrepancy, truth: float) -> bool:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(2)
 @pytest.mark.parametrize(("near", "people"), [(ADD, None), (SUB, 400)])
 @pytest.mark.parametrize("absent", [True, False])
 def test_intervals_hold_for_all_tables_together(near: Adjacency, people: int | None, absent: bool) -> None:

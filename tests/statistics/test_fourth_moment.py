@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -23,16 +24,23 @@ def of_great(great: int) -> FourthMoment:
     return FourthMoment(SIZE, mean, value, SIZE * float(np.array([share, 1 - share]) @ squares**2), QUIET, 1)
 
 
+@cache
+def ends(great: int) -> tuple[float, float, float]:
+    """The value, how far the end below it lies, and how much further the skewed end above it does."""
+    fourth = of_great(great)
+    below = half_width(fourth.variances(), QUIET)
+    return fourth.value, below, fourth.beyond(QUIET, below)
+
+
 def missed(expected: float, *, skewed: bool) -> tuple[float, float]:
     """Exact chances that the interval lies below and above the variance where so many great values are expected."""
     share = expected / SIZE
     truth, too_low, too_high = 4 * share * (1 - share), 0.0, 0.0
     for great in range(1, int(expected + 12 * math.sqrt(expected))):
-        fourth, chance = of_great(great), float(scipy.stats.binom.pmf(great, SIZE, share))
-        below = half_width(fourth.variances(), QUIET)
-        above = below + (fourth.beyond(QUIET, below) if skewed else 0.0)
-        too_low += chance * (fourth.value + above / SIZE < truth)
-        too_high += chance * (fourth.value - below / SIZE > truth)
+        (value, below, beyond), chance = ends(great), float(scipy.stats.binom.pmf(great, SIZE, share))
+        above = below + (beyond if skewed else 0.0)
+        too_low += chance * (value + above / SIZE < truth)
+        too_high += chance * (value - below / SIZE > truth)
     return too_low, too_high
 
 

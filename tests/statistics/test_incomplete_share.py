@@ -59,7 +59,7 @@ def test_the_interval_of_a_share_covers(adjacency: Kind, rows_each: int, odd: in
 
 
 @pytest.mark.wide
-@pytest.mark.loop(3)
+@pytest.mark.loop(2)
 @pytest.mark.parametrize("odd", [500, 2500])
 @pytest.mark.parametrize("of_rows", [Fraction(2), Fraction(200)])
 @pytest.mark.parametrize("rows_each", [1, 4])
@@ -108,6 +108,7 @@ def test_a_share_of_nearly_nothing_or_all_stays_between_0_and_1() -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("odd", [500, 4500])
 def test_the_interval_of_a_share_by_the_sum_of_cells_covers(odd: int) -> None:
     schema = Schema({"g": category(list("abcdef")), "x": real(0, 12)}, Person("add_remove"))

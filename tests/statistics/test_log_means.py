@@ -66,7 +66,7 @@ def plan(kind: Kind, n: int | None, epsilon: str = "1", rows: int = 1) -> LogMom
 
 
 @pytest.mark.wide
-@pytest.mark.loop(2)
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_mean_of_logarithms_is_covered_whatever_the_law(name: str) -> None:
     law, truth, found = CUT_LAWS[name], truth_of(name), []

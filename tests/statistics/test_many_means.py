@@ -41,6 +41,7 @@ def released(step: MomentStep, groups: int) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("rows", [1, 3])
 def test_means_at_once_are_those_of_one_group_after_another(rows: int) -> None:
     step = step_of(400, rows)

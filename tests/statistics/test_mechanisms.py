@@ -1,6 +1,6 @@
 """Every specimen of every mechanism: it draws its stated law, hides its stated distance, and a wrong one is caught.
 
-Draws are replayed, so a red test means a change. The chi-square tests use 10,000 draws, and 20,000 of what tells least
+Draws are replayed, so a red test means a change. The chi-square tests use 5,000 draws, and 10,000 of what tells least
 of its input. They reject at 1e-4 per test, and the mutants must be rejected at the same level.
 """
 
@@ -28,8 +28,8 @@ from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
 from reticent.privacy.rederivation import rederive
 from reticent.privacy.sensitivity import L1
 
-DRAWS = 10_000
-MORE = {"permute-and-flip, four candidates": 20_000, "two bits, symmetric": 20_000}
+DRAWS = 5_000
+MORE = {"permute-and-flip, four candidates": 10_000, "two bits, symmetric": 10_000}
 LEVEL = 1e-4
 SPECIMENS: list[Specimen[Any, Any]] = [specimen for module in registry.ALL for specimen in module.SPECIMENS]
 NAMES = [specimen.name for specimen in SPECIMENS]

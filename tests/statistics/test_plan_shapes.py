@@ -90,7 +90,7 @@ def check(law: Law, question: str, *, whole: bool) -> None:
 
 
 @pytest.mark.wide
-@pytest.mark.loop(4)
+@pytest.mark.loop(2)
 @pytest.mark.parametrize("whole", [False, True], ids=["real", "integer"])
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("name", CHOSEN_BY)
@@ -141,6 +141,7 @@ def test_no_column_of_few_values_has_more_noise_than_its_plan_tells(name: str, q
 
 
 @pytest.mark.wide
+@pytest.mark.loop(3)
 @pytest.mark.parametrize("question", ["quantiles(x, 0.25 0.5 0.75, method=joint)", "iqr(x)"])
 @pytest.mark.parametrize("name", ["even", "many at one bound", "rounded values"])
 def test_levels_drawn_together_are_planned_as_wide_as_their_ends_reach_among_ties(name: str, question: str) -> None:
@@ -216,7 +217,7 @@ def test_a_weighted_median_has_a_range_over_public_shapes_of_weights() -> None:
     assert of_weights["weights all alike"] < planned.noise
 
 
-@pytest.mark.loop(4)
+@pytest.mark.loop(2)
 @pytest.mark.wide
 @pytest.mark.parametrize("people", [60, 200, 350, 600, 900, 2_500])
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
@@ -269,9 +270,9 @@ def test_the_range_of_a_plan_without_bounds_has_a_long_tail(question: str) -> No
     assert 0.4 < seen / quartiles / (shapes["a long tail"] or 1.0) < 2.5
 
 
-@pytest.mark.loop(3)
+@pytest.mark.loop(2)
 @pytest.mark.wide
-@pytest.mark.parametrize("question", ["regress(y ~ x + z)", "mean(x)", "sd(x)", "median(x)", "quantile(a, 0.9)"])
+@pytest.mark.parametrize("question", ["mean(x)", "regress(y ~ x + z)", "sd(x)", "median(x)", "quantile(a, 0.9)"])
 def test_no_first_width_falls_as_epsilon_falls(question: str) -> None:
     """A slope had been planned at ± 0.129 for ε 1 and at ± 0.106 for ε .3, silently of columns with a wider spread."""
     columns: dict[str, Column] = {"x": rt.real(-90, 600), "y": rt.real(-60, 600), "z": rt.real(0, 5000), "a": rt.real()}

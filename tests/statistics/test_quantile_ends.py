@@ -227,6 +227,7 @@ def test_ends_are_drawn_at_the_rank_that_is_nearest_to_the_one_wanted(question: 
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize(("kind", "epsilon", "n"), [("add_remove", "0.1", 10_000), ("substitute", "0.1", 10_000)])
 def test_in_a_gap_the_interval_holds_some_value_of_the_gap_and_says_so(kind: Kind, epsilon: str, n: int) -> None:
     """Where next to no values lie a median is not one number: intervals reach a value within a rank error of its level.
@@ -301,6 +302,7 @@ def test_without_an_interval_nothing_is_said_of_ties() -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize(
     ("question", "truth"), [("median(x, interval=no)", 0.02), ("quantiles(x, 0.4 0.5 0.6, interval=no)", 0.02)]
 )

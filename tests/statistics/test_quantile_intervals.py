@@ -77,7 +77,7 @@ def covered(found: list[tuple[Estimate, float]], factor: float = 1.0) -> int:
 
 
 @pytest.mark.wide
-@pytest.mark.loop(2)
+@pytest.mark.loop(1)
 @pytest.mark.parametrize(
     ("law", "kind", "bounded", "epsilon", "n"),
     [
@@ -275,7 +275,7 @@ def width(question: str, kind: Kind, column: Column, n: int, *, public: bool = T
     return None if found.noise is None else math.hypot(found.noise, found.sampling or 0.0)
 
 
-@pytest.mark.loop(5)
+@pytest.mark.loop(3)
 @pytest.mark.wide
 @pytest.mark.parametrize("bounds", [(), (0, 100)])
 @pytest.mark.parametrize("kind", KINDS)
@@ -307,7 +307,7 @@ def test_a_public_number_of_values_is_never_worse_than_a_private_one(
 
 
 @pytest.mark.wide
-@pytest.mark.loop(3)
+@pytest.mark.loop(2)
 @pytest.mark.parametrize("question", ["median(x)", "iqr(x)", "quantiles(x, 0.25 0.5 0.75)"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_intervals_with_a_public_number_are_no_wider_than_with_a_bought_one(kind: Kind, question: str) -> None:

@@ -44,6 +44,7 @@ def tables(size: int) -> list[Table]:
     return [tuple(t) for t in itertools.combinations_with_replacement(range(-2, 5), size)]
 
 
+@pytest.mark.loop(10)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("parts", [0, -1, 2, 5])
 def test_adding_a_row_moves_no_score_by_more_than_the_sensitivity(level: Fraction, parts: int) -> None:
@@ -58,6 +59,7 @@ def test_adding_a_row_moves_no_score_by_more_than_the_sensitivity(level: Fractio
     assert worst == sensitivity(level, "add_remove")
 
 
+@pytest.mark.loop(3)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("level", LEVELS)
 def test_replacing_a_row_moves_no_score_by_more_than_the_sensitivity(level: Fraction) -> None:

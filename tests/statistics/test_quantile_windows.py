@@ -88,7 +88,7 @@ def stayed(windows: RankWindows, level: Fraction, n: int) -> tuple[tuple[int, in
     return tuple(part for part in ((0, first - 1), (last, n)) if part[0] < part[1])
 
 
-@pytest.mark.loop(8)
+@pytest.mark.loop(4)
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("name", COLUMNS)
 def test_windows_hold_what_any_draw_needs(name: str, asked: str) -> None:

@@ -62,6 +62,7 @@ def missed(step: ProportionStep, interval: object, reach: int) -> tuple[NDArray[
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize(("neighbours", "epsilon"), [("add_remove", 5), ("substitute", 8)])
 def test_intervals_of_rare_shares_miss_as_often_as_they_say_on_either_side(neighbours: Kind, epsilon: int) -> None:
     """Averaged over shares, as the number of chosen rows is whole; noise beyond 1 has 1 % of its mass or less each."""

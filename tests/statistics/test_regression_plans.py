@@ -109,7 +109,7 @@ CASES: list[tuple[Method, int, str, Kind, int, float]] = [
 
 
 @pytest.mark.wide
-@pytest.mark.loop(4)
+@pytest.mark.loop(2)
 @pytest.mark.parametrize(("method", "n", "epsilon", "kind", "columns", "most"), CASES)
 def test_slopes_are_nearly_as_good_as_least_squares_and_intervals_cover(
     method: Method, n: int, epsilon: str, kind: Kind, columns: int, most: float

@@ -167,7 +167,7 @@ def held(found: list[tuple[Estimate, float]]) -> int:
     return sum(one.low <= true <= one.high for one, true in found)
 
 
-@pytest.mark.loop(5)
+@pytest.mark.loop(3)
 @pytest.mark.wide
 @pytest.mark.parametrize(("text", "n"), [("median(x)", 250), (QUARTILES, 420), ("iqr(x)", 420)])
 @pytest.mark.parametrize("law", LAWS)

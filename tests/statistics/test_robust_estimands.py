@@ -50,7 +50,7 @@ def hubers(values: NDArray[np.float64], bend: float) -> float:
     return (low + high) / 2.0
 
 
-@pytest.mark.loop(2)
+@pytest.mark.loop(1)
 @pytest.mark.wide
 @pytest.mark.parametrize("name", ["lognormal(0, 2)", "Pareto(1.5)", "5 % outliers", "heaped at fives"])
 def test_location_covers_its_functional_at_the_released_distance(name: str) -> None:

@@ -70,7 +70,7 @@ def asked(question: str, kind: Kind, values: NDArray[np.float64], entropy: Entro
     return answered(step, Fake(schema_of(column_of(kind), Person(kind)), {"x": values}), entropy)
 
 
-@pytest.mark.loop(3)
+@pytest.mark.loop(2)
 @pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("question", TRUTHS)

@@ -261,6 +261,7 @@ def test_what_is_fetched_beforehand_answers_bit_for_bit() -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(3)
 @pytest.mark.parametrize("rank", [rank for rank, _ in MEANS])
 @pytest.mark.parametrize("near", [SUBSTITUTE, ADD_REMOVE], ids=["substitute", "add_remove"])
 def test_the_exact_laws_of_all_tiny_tables_keep_the_guarantee(rank: tuple[int, int], near: Adjacency) -> None:

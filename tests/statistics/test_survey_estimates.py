@@ -106,7 +106,7 @@ def test_the_level_asked_for_is_the_level_covered() -> None:
 
 
 @pytest.mark.wide
-@pytest.mark.loop(4)
+@pytest.mark.loop(2)
 @pytest.mark.parametrize("method", CHOICES)
 def test_shares_of_a_choice_are_unbiased_with_the_variance_stated(method: str) -> None:
     """120 runs of 4000 answers: chi-square of the sum of squared errors, at 1e-6; epsilon 1.6 and 0.6 are refused.
@@ -156,7 +156,7 @@ def test_intervals_of_several_answers_hold_together(method: str) -> None:
 
 
 @pytest.mark.wide
-@pytest.mark.loop(2)
+@pytest.mark.loop(1)
 @pytest.mark.parametrize(("method", "epsilon"), [("duchi", "1"), ("piecewise", "1"), ("piecewise", "3")])
 def test_the_interval_of_a_mean_covers(method: str, epsilon: str) -> None:
     """1500 runs of 200 answers from a skew law: 93 to 97 %, judged at 1e-6; narrower and wider ones are refused."""
@@ -174,7 +174,7 @@ def test_the_interval_of_a_mean_covers(method: str, epsilon: str) -> None:
 
 
 @pytest.mark.wide
-@pytest.mark.loop(3)
+@pytest.mark.loop(2)
 @pytest.mark.parametrize("n", [200, 1000])
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "2", "3"])
 def test_the_interval_of_two_points_covers_at_every_mean(epsilon: str, n: int) -> None:

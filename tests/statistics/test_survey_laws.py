@@ -187,7 +187,7 @@ def test_many_at_once_have_the_law_of_one(name: str) -> None:
         assert p_value(heard_by_many(MADE[name](factor), truth, 60_000, name), made, truth) < LEVEL
 
 
-@pytest.mark.loop(4)
+@pytest.mark.loop(2)
 @pytest.mark.wide
 @pytest.mark.parametrize("name", MADE)
 def test_one_at_a_time_has_the_law_too(name: str) -> None:

@@ -112,7 +112,7 @@ CASES: list[tuple[str, Kind, str, int]] = [
 @pytest.mark.wide
 @pytest.mark.parametrize(
     ("table", "question", "kind", "epsilon", "size", "runs"),
-    in_two_lengths([(table, *case) for table in (made_up, of_people) for case in CASES], (5,), (600,), (RUNS,)),
+    in_two_lengths([(table, *case) for table in (made_up, of_people) for case in CASES], (5,), (400,), (RUNS,)),
 )
 def test_weighted_intervals_cover_and_their_mutants_do_not(
     table: Callable[[], dict[str, Floats]], question: str, kind: Kind, epsilon: str, size: int, runs: int
@@ -125,9 +125,9 @@ def test_weighted_intervals_cover_and_their_mutants_do_not(
     assert too_high(wide, len(found)), wide / len(found)
 
 
-def few(table: dict[str, Floats], question: str) -> tuple[float, float]:
+def few(table: dict[str, Floats], question: str, runs: int) -> tuple[float, float]:
     """Shares of 95 % intervals of 20 rows each that hold the truth: as they are, and of a known variance."""
-    size, runs = 20, 1_500
+    size = 20
     step = prepare(parse(question), Setting(shape("add_remove"), None, weight="w"), Fraction(1_000))
     generator, aim = np.random.default_rng(20), truth(table, question, size)
     found: list[tuple[float, float]] = []
@@ -145,12 +145,14 @@ def few(table: dict[str, Floats], question: str) -> tuple[float, float]:
 
 @pytest.mark.wide
 @pytest.mark.loop(1)
-@pytest.mark.parametrize("question", ["mean(x)", "sum(x)", "count"])
-def test_intervals_of_few_weighted_rows_are_students(question: str) -> None:
+@pytest.mark.parametrize(
+    ("question", "runs"), [("mean(x)", 1_500), ("count", 1_500), ("sum(x)", 800), ("sum(x)", 1_500)]
+)
+def test_intervals_of_few_weighted_rows_are_students(question: str, runs: int) -> None:
     """Weights and values are even, and runs replayed: with a variance taken for known .91 to .93 had been covered."""
     generator = np.random.default_rng(4)
     w, x = generator.uniform(0.0, 12.0, 100_000), generator.uniform(0.0, 60.0, 100_000)
-    right, known = few({"w": w, "x": x, "g": np.zeros(len(w))}, question)
+    right, known = few({"w": w, "x": x, "g": np.zeros(len(w))}, question, runs)
     assert known < 0.93 < right < 0.97
 
 
@@ -180,11 +182,10 @@ QUANTILES: list[tuple[Callable[[], dict[str, Floats]], str, float, Kind, str, in
 ]
 
 
-@pytest.mark.loop(1)
 @pytest.mark.wide
 @pytest.mark.parametrize(
     ("table", "question", "level", "kind", "epsilon", "size", "runs"),
-    in_two_lengths(QUANTILES, (1, 3), (300,), (600,)),
+    in_two_lengths(QUANTILES, (2,), (300,), (600,)),
 )
 def test_weighted_quantiles_cover_and_their_mutants_do_not(
     table: Callable[[], dict[str, Floats]], question: str, level: float, kind: Kind, epsilon: str, size: int, runs: int

@@ -196,6 +196,7 @@ def test_a_plan_shows_the_candidates_and_their_widths() -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_plan_of_a_release_with_chosen_bounds_passes_its_audit(kind: Kind) -> None:
     assert study(kind).audit(["mean(x)"], epsilon=1, triples=10).verdict == "passed"

@@ -84,6 +84,7 @@ def worst(kind: Kind, score: Score, answer: float = 0.0) -> float:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_choice_and_an_answer_at_the_chosen_cap_lose_what_is_charged_and_hardly_less(kind: Kind) -> None:
     alone = worst(kind, CapChoiceStep.scores)

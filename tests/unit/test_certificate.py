@@ -160,7 +160,7 @@ def test_every_missing_field_is_refused_by_name() -> None:
 
 
 @pytest.mark.wide
-@pytest.mark.loop(2)
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("part", range(4))
 def test_the_schema_says_what_the_code_says(part: int) -> None:
     """Every fourth place of a document deleted and replaced by values of every kind: both accept or both refuse."""
@@ -187,6 +187,7 @@ def test_the_schema_says_what_the_code_says(part: int) -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize(("made", "kind"), [(model_document, "model"), (session_document, "session")])
 def test_the_schema_says_what_the_code_says_of_models_and_sessions(made: Callable[[], Any], kind: str) -> None:
     validator, whole = jsonschema.Draft202012Validator(SCHEMA), made()

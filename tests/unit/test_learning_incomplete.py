@@ -75,6 +75,7 @@ def share_of(model: Any) -> PureDP:
     return PureDP(SHARE * Fraction(model.epsilon))
 
 
+@pytest.mark.loop(14)
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 @pytest.mark.parametrize("name", MODELS)
 def test_the_share_is_told_beside_every_model_and_the_whole_costs_no_more(name: str, kind: str) -> None:

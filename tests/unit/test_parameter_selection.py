@@ -114,12 +114,12 @@ def test_the_audit_of_a_plan_passes_and_refutes_noise_made_for_half_the_sensitiv
 ) -> None:
     study = rt.study({"k": [1] * 500}, adjacency="substitute", columns={"k": rt.integer(0, 9)}, budget=10)
     for kind in KINDS:
-        found, _share = study.audit([f"density(k, method={kind}, {OPTION[kind]}=auto)"], epsilon=8, triples=20).answers
+        found, _share = study.audit([f"density(k, method={kind}, {OPTION[kind]}=auto)"], epsilon=8, triples=14).answers
         assert found.ratio == 1
     monkeypatch.setattr(module.PaddedSums, "moved", property(lambda sums: max(sums.bound // 2, 1)))
     for kind in KINDS:
         assert (
-            study.audit([f"density(k, method={kind}, {OPTION[kind]}=auto)"], epsilon=8, triples=20).verdict == "refuted"
+            study.audit([f"density(k, method={kind}, {OPTION[kind]}=auto)"], epsilon=8, triples=8).verdict == "refuted"
         )
 
 
@@ -169,7 +169,7 @@ def detail(kind: Kind, words: str) -> float:
 
 
 @pytest.mark.wide
-@pytest.mark.loop(4)
+@pytest.mark.loop(2)
 @pytest.mark.parametrize(
     ("kind", "near"), [(kind, near) for at, kind in enumerate(KINDS) for near in NEAR[:: -1 if at % 2 else 1]]
 )
@@ -188,6 +188,7 @@ def test_needles_are_given_fine_detail_and_an_even_shape_coarse_detail(kind: Kin
 
 
 @pytest.mark.wide
+@pytest.mark.loop(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_nearer_to_the_rule_the_less_a_candidate_is_set_back(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a prior of 1,000 nats a step, the rule's; the rule itself is finer for more records, and never hopeless."""
@@ -248,6 +249,7 @@ def test_few_whole_numbers_have_at_most_a_cell_each(values: int) -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("near", ["add_remove", "substitute"])
 def test_intervals_of_a_chosen_histogram_hold_and_are_not_wide(near: Near) -> None:
     """P(.25 <= x <= .5) of 60 tables of 2,000 Beta(2, 3): held in 52 or more (6e-4 for 95 %); at a third of the
@@ -317,6 +319,7 @@ def test_a_word_that_is_no_detail_is_refused_where_it_is_written() -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("near", ["add_remove", "substitute"])
 def test_atoms_and_missing_values_stand_beside_a_private_choice(kind: Kind, near: Near) -> None:
@@ -327,6 +330,7 @@ def test_atoms_and_missing_values_stand_beside_a_private_choice(kind: Kind, near
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("near", ["add_remove", "substitute"])
 def test_a_study_plans_charges_and_tells_the_choice(near: Near) -> None:
     generator = np.random.default_rng(2)

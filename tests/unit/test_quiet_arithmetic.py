@@ -112,7 +112,7 @@ def test_some_statistics(strict: None) -> None:
 @pytest.mark.wide
 @pytest.mark.loop(1)
 @pytest.mark.parametrize(
-    ("plans", "most"), [(built_in_plans.built_in, 4), (built_in_plans.robust, 2), (built_in_plans.robust, 4)]
+    ("plans", "most"), [(built_in_plans.built_in, 4), (built_in_plans.robust, 1), (built_in_plans.robust, 4)]
 )
 def test_all_statistics(
     plans: Callable[[], Iterator[tuple[str, PreparedRelease, Schema]]], most: int, strict: None
@@ -120,7 +120,7 @@ def test_all_statistics(
     drawn(plans(), most)
 
 
-@pytest.mark.loop(36)
+@pytest.mark.loop(18)
 @pytest.mark.parametrize("name", FITS)
 def test_fits(name: str, tables: Tables, strict: None) -> None:
     fit = FITS[name]

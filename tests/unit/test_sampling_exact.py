@@ -224,6 +224,7 @@ def test_wide_gaussian_arrays_decide_as_the_integers_do() -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(3)
 @pytest.mark.parametrize("x", [Fraction(0), Fraction(1, 1000), Fraction(1), Fraction(7, 3), Fraction(20)])
 def test_bernoulli_exp_over_all_coins(x: Fraction) -> None:
     true = lost = 0

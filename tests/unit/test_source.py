@@ -810,6 +810,7 @@ def test_the_engine_tests_itself_once_in_a_process(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.wide
+@pytest.mark.loop(2)
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [

@@ -241,6 +241,7 @@ def test_a_file_is_counted_as_its_answers_are(method: str, ending: str, tmp_path
 
 
 @pytest.mark.wide
+@pytest.mark.loop(2)
 @pytest.mark.parametrize("method", ["unary", "subset", "hashing"])
 def test_long_answers_are_counted_piece_by_piece(method: str, tmp_path: Path) -> None:
     """39 places: two pieces of 16 and a short one; patterns have a limit of 1,000 repeats, so 1,100 places too."""

@@ -43,12 +43,10 @@ DOORS_OF_ALL = ("[[release]]",)  # said of a release that is listed in a study f
 
 def _texts(path: Path) -> Iterator[str]:
     """Texts of a module that are no docstring, with … for what is put into them."""
-    tree = ast.parse(path.read_text("utf-8"))
-    inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Expr):
-            inner.add(id(node.value))
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
+    inner = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    inner |= {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if isinstance(node, ast.JoinedStr) and id(node) not in inner:
             yield "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inner:

@@ -5,6 +5,7 @@ Tables are made up by a generator of the tests' own; the noise is the mechanism'
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
@@ -32,3 +33,13 @@ def most(runs: int, share: float) -> int:
 def least(runs: int, share: float) -> int:
     """The number of rejections that a chance of at least ``share`` falls short of with chance ``SURE``."""
     return int(scipy.stats.binom.ppf(SURE, runs, share))
+
+
+def too_often(rejections: Iterable[bool], runs: int, share: float) -> bool:
+    """Tell if more runs than ``most`` reject; the runs after the one that decides it are not made."""
+    left = most(runs, share)
+    for rejects in rejections:
+        left -= rejects
+        if left < 0:
+            return True
+    return False

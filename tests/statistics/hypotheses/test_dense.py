@@ -79,6 +79,7 @@ def p_values(made: DensityPlan, runs: int, width: float = 1.0) -> list[float]:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("bought", [False, True])
 def test_the_level_holds_at_the_border_and_a_tenth_beyond_it_does_not(bought: bool) -> None:
     runs = 800

@@ -281,6 +281,7 @@ def planned() -> Plan:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(2)
 @pytest.mark.parametrize("text", ASKED)
 def test_a_power_curve_without_effects_goes_from_the_level_to_nearly_one(text: str) -> None:
     curve = planned().power(text)
@@ -320,7 +321,7 @@ def findings(texts: list[str], adjacency: Kind, cap: int, triples: int = 8) -> s
 
 
 @pytest.mark.wide
-@pytest.mark.loop(2)
+@pytest.mark.loop(1)
 @pytest.mark.parametrize(
     ("adjacency", "cap"), [("add_remove", 1), ("substitute", 1), ("add_remove", 3), ("substitute", 2)]
 )
@@ -343,6 +344,7 @@ def _halved(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.loop(2)
 @pytest.mark.usefixtures("_halved")
 @pytest.mark.parametrize("text", ASKED)
 def test_half_the_sensitivity_is_found(text: str) -> None:
