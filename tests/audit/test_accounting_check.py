@@ -111,6 +111,7 @@ def test_a_conversion_that_lacks_a_factor_of_two_is_refuted(halved_conversion: N
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("rho", ["1/2", "1/100"])
 def test_a_conversion_that_lacks_a_factor_of_two_is_found(halved_conversion: None, rho: str) -> None:
     assert "too small" in found(plan(rho, "0.000001"))

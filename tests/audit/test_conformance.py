@@ -50,7 +50,7 @@ FLOATS = "float answers refused"  # the integer mechanisms add their noise to a 
 
 
 @pytest.mark.wide
-@pytest.mark.loop(5)
+@pytest.mark.loop(3)
 @pytest.mark.parametrize("specimen", SPECIMENS, ids=[specimen.name for specimen in SPECIMENS])
 def test_every_mechanism_conforms(specimen: Specimen[Any, Any]) -> None:
     report = check([specimen], effort=QUICK)

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.skipif(not can_trace(), reason="strace is not here or m
 
 
 @pytest.mark.wide
+@pytest.mark.loop(1)
 @pytest.mark.parametrize("beside", [0, 1], ids=["alone", "beside a reader"])
 def test_no_power_cut_loses_a_charge(tmp_path: Path, beside: int) -> None:
     (tmp_path / "work").mkdir()

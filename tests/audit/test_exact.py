@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import fields, replace
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,6 +28,7 @@ from reticent.exact.alias_tables import AliasTable
 from reticent.exact.coins import Oracle
 from reticent.mechanisms import permute_and_flip, registry, weighted_selection
 from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.objective import CutResiduals
 from reticent.mechanisms.randomized_response import two_coins
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, ApproxDP, GaussianDP, PureDP
@@ -69,7 +70,8 @@ def test_every_sampler_has_the_law_it_is_described_by() -> None:
 
 
 @pytest.mark.wide
-def test_every_mechanism_keeps_its_guarantee_and_hardly_less() -> None:
+def test_every_mechanism_keeps_its_guarantee_and_hardly_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CutResiduals, "least", cache(CutResiduals.least))  # one of few points for each string of coins
     lines = list(exact.guarantees())
     assert failed(lines) == []
     assert {line.name for line in lines} >= {f"mechanism {s.name}" for m in registry.ALL for s in m.SPECIMENS}

@@ -25,7 +25,7 @@ from tests.support.fuzz_runs import MIX, PARTS, apart, batch
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
-    ("part", "number"), [("study", 50), ("certificate", 40), ("cli", 25), ("data", 6), ("process", 1)]
+    ("part", "number"), [("study", 25), ("certificate", 20), ("cli", 12), ("data", 3), ("process", 1)]
 )
 def test_fuzzed_inputs_end_in_words_and_tell_nothing(part: str, number: int, tmp_path: Path) -> None:
     assert [str(finding) for finding in batch(part, "change", 0, number, tmp_path).findings] == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -71,7 +70,7 @@ def prepared(schema: Schema, questions: Sequence[str], **within: Any) -> Prepare
 
 @pytest.mark.loop(1)
 @pytest.mark.wide
-@pytest.mark.parametrize(("adjacency", "triples"), [("add_remove", 60), ("substitute", 240)])
+@pytest.mark.parametrize(("adjacency", "triples"), [("substitute", 240), ("add_remove", 60)])
 def test_a_sound_plan_passes_and_its_extremes_reach_what_is_declared(adjacency: Kind, triples: int) -> None:
     found = study(adjacency=adjacency).audit(QUESTIONS, epsilon=8, triples=triples)
     assert found.verdict == "passed"
@@ -86,7 +85,7 @@ def test_a_sound_plan_passes_and_its_extremes_reach_what_is_declared(adjacency: 
 
 @pytest.mark.wide
 def test_the_same_plan_has_the_same_audit() -> None:
-    one, other = (study().audit(["mean(x)", "median(k) by g"], epsilon=5, triples=12) for _ in range(2))
+    one, other = (study().audit(["mean(x)", "median(k) by g"], epsilon=5, triples=4) for _ in range(2))
     assert one == other
     assert one.to_json() == other.to_json()
 
@@ -107,7 +106,7 @@ def test_an_audit_neither_reads_rows_nor_makes_a_ledger(tmp_path: Path) -> None:
 def test_a_plan_is_audited_as_its_questions_are() -> None:
     asked = study()
     plan = asked.plan(QUESTIONS, epsilon=8)
-    assert asked.audit(plan, triples=12) == asked.audit(QUESTIONS, epsilon=8, triples=12)
+    assert asked.audit(plan, triples=4) == asked.audit(QUESTIONS, epsilon=8, triples=4)
     grouped = asked.by("g")
     by_group = grouped.audit(grouped.plan(["count"], epsilon=1), triples=8)
     assert [moved.answer for moved in by_group.answers] == ["count by g", "capped", "incomplete(g)"]
@@ -183,7 +182,7 @@ def test_losses_in_rho_are_compared_in_rho(rho: str, delta: str | None) -> None:
     currency = "approximate" if delta else "zcdp"
     asked = understand(["count by g", "mean(x)", "median(x) by g"], schema)
     plan = settle(asked, Cost.read(None, rho, delta), schema, None, currency)
-    found = audit(plan, schema, triples=20)
+    found = audit(plan, schema, triples=12)
     assert found.verdict == "passed"
     assert found.loss is not None
     assert Fraction(1, 4) < found.loss <= 1
@@ -248,13 +247,3 @@ def test_json_is_plain_and_one_line_is_one_line() -> None:
     assert json.loads(json.dumps(found.to_json(), allow_nan=False)) == found.to_json()
     assert "\n" not in found.words
     assert found.words.startswith("plan audit passed: 12 made-up pairs of neighbours, ")
-
-
-@pytest.mark.wide
-def test_the_python_of_the_page_runs() -> None:
-    page = Path(__file__).parents[2] / "docs" / "theory" / "replay.md"
-    names: dict[str, object] = {}
-    blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
-    assert len(blocks) == 2
-    for block in blocks:
-        exec(compile(block, str(page), "exec"), names)

@@ -127,7 +127,7 @@ def filled(text: str) -> str:
 
 def followed(into: Path, *, leave_out: str = "") -> Path:
     """A copy of the source with the mechanism added; what a place of step 2 is given may be left out."""
-    shutil.copytree(ROOT / "src", into / "src", ignore=shutil.ignore_patterns("__pycache__", "*.parquet"))
+    shutil.copytree(ROOT / "src", into / "src", ignore=shutil.ignore_patterns("*.parquet"))  # with what is compiled
     folder = into / "src" / "reticent" / "mechanisms"
     template = (folder / "geometric.py").read_text("utf-8")  # step 1
     made = template.replace('    "geometric",', f'    "{NAME}",').replace("Geometric(", f"{CLASS}(")

@@ -72,7 +72,7 @@ def told(name: str, most: int = PAIRS) -> str:
     return "\n".join(f"{one.kind}: {one.words}" for one in findings(name, most))
 
 
-@pytest.mark.loop(5)
+@pytest.mark.loop(3)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("name", TALKS)
 def test_no_session_tells_more_than_its_noise_lets_through(name: str) -> None:

@@ -6,6 +6,7 @@ import inspect
 import re
 from collections import Counter
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import get_args, get_type_hints
 
@@ -16,7 +17,7 @@ from reticent.conformance.neighbours import KeyedDice
 from reticent.data.query import Per
 from reticent.data.schema import Column, Person, Schema
 from reticent.errors import Refusal
-from reticent.statistics.context import Setting
+from reticent.statistics.context import ExpectedAccuracy, Setting, Step
 from reticent.statistics.density import DensityOf
 from reticent.statistics.grammar import parse, synonyms
 from reticent.statistics.prepare import estimand, prepare
@@ -104,9 +105,19 @@ def test_it_takes_no_more_options_than_a_reader_holds(kind: type[Statistic]) -> 
     assert len(inspect.signature(kind).parameters) <= MOST
 
 
+@cache
+def planned(text: str) -> tuple[Step, ExpectedAccuracy] | None:
+    """The step of an example and what its plan line expects; none where it is refused."""
+    try:
+        step = prepare(parse(text), setting(), Fraction(1))
+    except Refusal:
+        return None
+    return step, step.expected(200_000)
+
+
 @every_statistic
 def test_its_examples_read_back_and_have_an_estimand_and_a_plan_line(kind: type[Statistic]) -> None:
-    planned = 0
+    lines = 0
     for text in kind.examples:
         asked = parse(text)
         assert type(asked.statistic) is kind
@@ -114,15 +125,13 @@ def test_its_examples_read_back_and_have_an_estimand_and_a_plan_line(kind: type[
         assert estimand(asked, setting())
         if kind is DensityOf:
             continue  # a study prepares it
-        try:
-            step = prepare(asked, setting(), Fraction(1))
-        except Refusal:
+        if (line := planned(text)) is None:
             continue
-        planned += 1
-        step.expected(200_000)
+        lines += 1
+        step, _ = line
         assert step.estimand
         assert step.guarantee.loss
-    assert planned or kind is DensityOf or kind.verb == "trimmed_mean"
+    assert lines or kind is DensityOf or kind.verb == "trimmed_mean"
 
 
 @every_statistic
@@ -130,11 +139,9 @@ def test_it_declares_when_it_declines_and_its_plan_states_how_probable_a_reply_i
     assert "declines" in vars(kind), 'say when it gives no reply, or declines = "" where it always replies'
     assert not kind.declines or kind.declines.startswith("where ")
     for text in kind.examples:
-        try:
-            step = prepare(parse(text), setting(), Fraction(1))
-        except Refusal:
+        if (line := planned(text)) is None:
             continue
-        found = step.expected(200_000)
+        _, found = line
         replies = found.replies
         assert replies or "no widths are made up" in found.note, f"{text} does not state how probable a reply is"
         assert all(0.0 <= chance <= 1.0 for _, chance in replies)

@@ -55,7 +55,7 @@ def answers(person: Person, rows: list[Row]) -> list[list[list[int]]]:
     return [[list(vector) for vector in r.vectors] for r in open_table(columns, schema).run(queries(), KEY)]
 
 
-@pytest.mark.loop(6)
+@pytest.mark.loop(4)  # two by each adjacency
 @pytest.mark.few(1)
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 @pytest.mark.parametrize("seed", range(6))

@@ -123,10 +123,12 @@ def test_a_question_more_reads_for_itself_alone_and_another_schema_shares_nothin
 
 
 @pytest.mark.wide
-def test_every_query_over_random_tables_is_merged_exactly(tmp_path: Path) -> None:
+@pytest.mark.loop(1)  # every kind of query, once with groups and once without or with others
+@pytest.mark.parametrize("part", range(3))
+def test_every_query_over_random_tables_is_merged_exactly(part: int, tmp_path: Path) -> None:
     stream = random.Random(19)
     schema = Schema(columns(), Person("add_remove"), texts={"who": Text(5)})
-    asked = [*queries(), KeyHolders("who", 1)]
+    asked = [*queries()[part::3], KeyHolders("who", 1)]
     rows = pa.table({name: pa.array(cells) for name, cells in arrays(random_rows(stream, 120)).items()})
     for day, first, last in (("1", 0, 70), ("2", 70, 71), ("3", 71, 71), ("4", 71, 120)):
         written(tmp_path, day, rows.slice(first, last - first))

@@ -51,7 +51,9 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.wide
-def test_queries_bring_the_cells_that_a_plan_tells_of(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.loop(1)
+@pytest.mark.parametrize("part", range(2))
+def test_queries_bring_the_cells_that_a_plan_tells_of(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each kind of query, of a table whose numbers all differ: few integers where nothing is told, else many cells."""
     schema = Schema(columns(), Person("add_remove", None, rows=1))
     numbers = [nth / 64 for nth in range(SIZE)]
@@ -61,7 +63,7 @@ def test_queries_bring_the_cells_that_a_plan_tells_of(monkeypatch: pytest.Monkey
     held |= {name: [1] * SIZE for name in ("code", "whole_code")}
     table, found, cells = open_table(held, schema), told(monkeypatch), set()
     fine = [Tally("x", edges=tuple(Fraction(at, 16) for at in range(many + 1))) for many in (NAMED_EDGES, LISTED_EDGES)]
-    for query in [*queries(), *fine]:
+    for query in [*queries()[part::2], *fine]:
         found.clear()
         table.run([query], SECRET)
         windows = isinstance(query, OrderedValues) and (query.needs is not None or query.within is not None)

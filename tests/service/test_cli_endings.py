@@ -16,7 +16,7 @@ from reticent.cli.output import Voice
 from reticent.ledger import Ledger
 from reticent.study import release
 from reticent.study.study import Study
-from tests.support.cli_kit import CANARIES, Run, clinic, leaks, run, spawn
+from tests.support.cli_kit import CANARIES, Run, clinic, leaks, run, streamed
 
 ASK = ("--ask", "count", "--epsilon", "0.1")
 
@@ -453,26 +453,24 @@ def test_files_of_a_release_and_of_made_up_rows_are_named_by_receipt(study: Path
     assert (folder / "r-0003-rows.json").exists()
 
 
-# --- streams, in processes of their own -------------------------------------------------------------------------------
+# --- streams, and processes of their own ------------------------------------------------------------------------------
 
 
 @pytest.mark.wide
 def test_results_and_messages_have_their_own_streams(study: Path) -> None:
-    done = spawn("release", "clinic.toml", *ASK, folder=study.parent)
+    done = streamed("release", str(study), *ASK)
     assert (done.code, done.out.startswith("clinic\n")) == (0, True)
     assert "reserve … read … draw … commit" in done.err
     assert "guarantee" in done.out
     assert "\x1b" not in done.out + done.err
-    refused = spawn(
-        "release", "clinic.toml", "--ask", "mean(agee)", "--epsilon", "1", "--out", "b", folder=study.parent
-    )
+    refused = streamed("release", str(study), "--ask", "mean(agee)", "--epsilon", "1", "--out", "b")
     assert (refused.code, refused.out) == (5, "")
     assert refused.err.startswith("There is no column 'agee'")
 
 
 @pytest.mark.wide
 def test_a_terminal_without_our_letters_gets_escapes(study: Path) -> None:
-    done = spawn("release", "clinic.toml", *ASK, folder=study.parent, PYTHONIOENCODING="ascii")
+    done = streamed("release", str(study), *ASK, encoding="ascii")
     assert done.code == 0
     assert "\\u03b5" in done.out
     assert states(study) == ["committed"]
@@ -513,11 +511,7 @@ def test_names_that_are_no_files_are_refused(typed: tuple[str, ...]) -> None:
 @pytest.mark.wide
 @pytest.mark.parametrize(("answer", "code", "found"), [("n", 130, []), ("y", 0, ["committed"])])
 def test_a_terminal_is_shown_the_price_and_asked(study: Path, answer: str, code: int, found: list[str]) -> None:
-    master, slave = os.openpty()
-    os.write(master, f"{answer}\n".encode())
-    done = spawn("release", "clinic.toml", *ASK, folder=study.parent, stdin=slave)
-    os.close(slave)
-    os.close(master)
+    done = streamed("release", str(study), *ASK, answer=answer)
     assert done.code == code, done
     assert "± noise" in done.err
     assert "Release, and spend ε 0.1? [y/N]" in done.err

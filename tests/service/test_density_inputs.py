@@ -191,8 +191,9 @@ ASKED = ("density(x, method=ks)", "density(x, method=ks, size=two_thirds)", "den
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
+@pytest.mark.loop(3)  # each question once
 @pytest.mark.parametrize("text", ASKED)
+@pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 def test_the_audit_of_such_a_plan_passes(text: str, adjacency: Kind) -> None:
     found = clinic(adjacency).audit([text], epsilon=1, triples=12)
     assert found.verdict == "passed", found.words
@@ -208,13 +209,14 @@ def test_counts_for_added_rows_under_substitution_are_refuted(monkeypatch: pytes
 
 
 @pytest.mark.wide
+@pytest.mark.loop(2)  # each part once
 @pytest.mark.parametrize(
     ("part", "adjacency", "triples"),
     [
-        ("points", "add_remove", 12),
         ("points", "substitute", 12),
-        ("level", "substitute", 12),
+        ("points", "add_remove", 12),
         ("level", "add_remove", 40),
+        ("level", "substitute", 12),
     ],
 )
 def test_a_data_set_for_one_row_where_a_person_has_three_is_refuted(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import replace
 from fractions import Fraction
@@ -19,7 +18,7 @@ from reticent.statistics.context import HEAPED, ExpectedAccuracy
 from reticent.study.plan import BESIDE
 from reticent.study.study import Study
 from tests.service.test_plans_of_real_tables import TABLES, opened, widths
-from tests.support.cli_kit import clinic, run, spawn
+from tests.support.cli_kit import clinic, run, streamed
 
 FEW = """
 [study]
@@ -78,12 +77,8 @@ def test_the_command_line_says_it_with_the_options_that_change_it(tmp_path: Path
 def test_a_release_at_a_terminal_plans_for_the_numbers_that_plan_takes(tmp_path: Path) -> None:
     """The plan before the question took no numbers. It leaves out what the answers will say."""
     study = clinic(tmp_path)
-    master, slave = os.openpty()
-    os.write(master, b"n\n")
     numbers = "--epsilon", "1", "--people", "300", "--rows", "1", "--passing", "0.5"
-    done = spawn("release", study.name, "--ask", "mean(age) where age > 50", *numbers, folder=tmp_path, stdin=slave)
-    os.close(slave)
-    os.close(master)
+    done = streamed("release", str(study), "--ask", "mean(age) where age > 50", *numbers, answer="n")
     assert "for 300 people, 1 row each." in done.said
     assert "as if 0.5 of the rows passed" in done.said
     assert "population mean" not in done.said

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import reticent as rt
-from tests.support.cli_kit import Run, clinic, spawn
+from tests.support.cli_kit import clinic, streamed
 
 VERBS = {
     "release": ("release", "clinic.toml", "--ask", "mean(age) where age > 20", "--epsilon", "1"),
@@ -18,24 +17,17 @@ VERBS = {
 }
 
 
-def typed(folder: Path, *words: str) -> Run:
-    """The run of somebody at a terminal who says yes."""
-    master, slave = os.openpty()
-    os.write(master, b"y\n")
-    done = spawn(*words, folder=folder, stdin=slave)
-    os.close(slave)
-    os.close(master)
-    return done
-
-
 @pytest.mark.loop(1)
 @pytest.mark.wide
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_stored_answer_is_offered_for_nothing_and_a_new_one_for_its_price(verb: str, tmp_path: Path) -> None:
-    clinic(tmp_path)
+def test_a_stored_answer_is_offered_for_nothing_and_a_new_one_for_its_price(
+    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody at a terminal says yes, twice."""
+    monkeypatch.chdir(clinic(tmp_path).parent)
     ending = {"synth": ".csv"}.get(verb, "")
     first, second = (
-        typed(tmp_path, *VERBS[verb], "--request-id", "table 1", "--out", f"{name}{ending}") for name in ("a", "b")
+        streamed(*VERBS[verb], "--request-id", "table 1", "--out", f"{name}{ending}", answer="y") for name in ("a", "b")
     )
     assert (first.code, second.code) == (0, 0), (first.err, second.err)
     assert "Release, and spend ε 1?" in first.err

@@ -144,7 +144,7 @@ def test_the_guess_of_rows_is_near_real_tables() -> None:
 OF_PERSONS = ("sum(y)", "mean(y, per=person)", "test(y ~ g)")  # a test of means averages the rows of each person
 
 
-@pytest.mark.loop(6)
+@pytest.mark.loop(4)
 @pytest.mark.few(1)
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 @pytest.mark.parametrize("question", EVERY)

@@ -248,7 +248,7 @@ def test_every_statistic_takes_a_filter_and_is_named_by_it() -> None:
             assert parse(str(chosen)) == chosen, text
             assert parse(chosen.name).name == chosen.name, text
         dice, named = KeyedDice(kind.verb), 0
-        for _ in range(60):
+        for _ in range(20):
             asked = Ask(kind.made_up(dice)).where("k >= 3")
             setting = Setting(
                 filtered(schema, expression_text.read("k >= 3")), None, delta=Fraction(1, 10**6), where="k >= 3"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
 from click.testing import CliRunner
 
@@ -91,18 +92,26 @@ def run(*typed: str, typed_in: str = "") -> Run:
     return Run(result.exit_code, result.stdout, result.stderr)
 
 
-def spawn(*typed: str, folder: Path, stdin: int | None = subprocess.DEVNULL, **environment: str) -> Run:
-    """A command in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-m", "reticent", *typed],
-        cwd=folder,
-        stdin=stdin,
-        capture_output=True,
-        env={**os.environ, **environment},
-        timeout=120,
-        check=False,
-    )
-    return Run(done.returncode, done.stdout.decode(), done.stderr.decode())
+def streamed(*typed: str, answer: str | None = None, encoding: str = "utf-8") -> Run:
+    """A command in this process, with streams as a process of its own has them.
+
+    Standard input is a terminal where somebody has typed an ``answer``, and nothing where nobody has.
+    """
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding=encoding, write_through=True) for _ in range(2))
+    master, slave = os.openpty() if answer is not None else (None, os.open(os.devnull, os.O_RDONLY))
+    if master is not None:
+        os.write(master, f"{answer}\n".encode())
+    code: object = 0
+    with open(slave) as read, patch.multiple(sys, stdin=read, stdout=out, stderr=err):
+        try:
+            app(list(typed), prog_name="reticent")
+        except SystemExit as leaving:
+            code = leaving.code
+    if master is not None:
+        os.close(master)
+    assert isinstance(code, int)
+    shown, said = (stream.buffer.getvalue().decode(encoding) for stream in (out, err))
+    return Run(code, shown, said)
 
 
 def clinic(folder: Path, people: int = 400) -> Path:
