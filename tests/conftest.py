@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reticent.demo.postgres_server import PostgresServer
     from tests.support.ledger_places import Places
 
-FEW = 2  # cases of one test that `make test` runs
+FEW = 1  # case of a test that `make test` runs, the middle one
 WHOLE = "tests/golden/", "tests/conventions/"
 
 # Red means a change: cases and noise are the same in every run, and a busy machine fails none of them.
@@ -88,7 +88,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as ``wide`` the cases beyond the first tier's: of each test it runs `FEW`, or n by the mark ``few(n)``.
+    """Mark as ``wide`` the cases beyond the first tier's: of each test it runs the middle one, or n by ``few(n)``.
 
     Of a test with the mark ``loop(n)`` the first two tiers have n cases, and `make audit` has the others.
     """

@@ -190,7 +190,6 @@ def test_points_by_ks_distance_lose_all_of_epsilon_under_both_adjacencies(kind: 
     assert [one.verdict for one in again(replace(honest, parameters=tuple(bold.items())))] == ["too small"]
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 @pytest.mark.parametrize(("epsilon", "delta"), [(Fraction(1), Fraction(1, 10**6)), (Fraction(1, 2), Fraction(1, 5))])
 def test_weighted_keys_lose_what_is_stated_at_most(kind: Kind, epsilon: Fraction, delta: Fraction) -> None:

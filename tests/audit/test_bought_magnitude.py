@@ -52,7 +52,6 @@ def test_bought_magnitudes_by_many_neighbours(asked: tuple[str, ...], kind: Kind
     assert found.verdict == "passed", found.words
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_a_magnitude_that_nothing_pays_for_is_refuted(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     def unpaid(self: MagnitudePlan) -> Guarantee:

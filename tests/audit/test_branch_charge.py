@@ -106,7 +106,6 @@ def runs(name: str, rows: QueryRunner, monkeypatch: pytest.MonkeyPatch, branches
         yield fits.fitted(fit_of(name), rows, Tape())
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_branch_of_a_fit_is_paid_for_in_both_currencies(
     name: str, opened: Callable[[fits.Fit], QueryRunner], monkeypatch: pytest.MonkeyPatch

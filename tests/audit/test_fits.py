@@ -101,7 +101,6 @@ def once(shelf: Columns, guarantee: Guarantee) -> Guarantee:
     return compose.grouped(guarantee, 1, neighbours=shelf.schema.person.with_one_cap())
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["GaussianNB", "LinearRegression"])
 def test_a_fit_of_filtered_rows_is_two_steps_and_no_single_one(
     name: str, replayed: Replayed, monkeypatch: pytest.MonkeyPatch

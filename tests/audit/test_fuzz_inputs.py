@@ -23,7 +23,6 @@ from tests.support.fuzz_kit import Canaries, Room, room, run_here, shown, tried
 from tests.support.fuzz_runs import MIX, PARTS, apart, batch
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("part", "number"), [("study", 25), ("certificate", 20), ("cli", 12), ("data", 3), ("process", 1)]
 )

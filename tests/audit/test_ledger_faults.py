@@ -29,7 +29,6 @@ from tests.support.ledger_power import can_trace
 traced = pytest.mark.skipif(not can_trace(), reason="strace is not here or may not trace")
 
 
-@pytest.mark.few(1)
 @traced
 @pytest.mark.parametrize(
     ("call", "place", "error"),

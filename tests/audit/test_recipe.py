@@ -196,7 +196,6 @@ def test_the_kit_fails_a_mechanism_that_verify_would_not_know(tmp_path: Path) ->
     assert rest == ["roster 0", "verified False", "verified False", "asked 3 False", "asked 3 False"]
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("leave_out", "share"), [("", "1.0"), ("_of_leaf", "not listed")])
 def test_the_second_accountant_lists_the_law_that_the_recipe_teaches(
     leave_out: str, share: str, tmp_path: Path

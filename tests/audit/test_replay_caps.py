@@ -26,7 +26,6 @@ def audited(kind: Kind, triples: int, *, in_rho: bool = False) -> PlanAudit:
     return made.audit(["count", "sum(x)"], epsilon="1", triples=triples)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_a_release_under_a_private_cap_passes(kind: Kind) -> None:
     found = audited(kind, 8)

@@ -167,7 +167,6 @@ BROKEN: list[tuple[Draw, Loss, float, float]] = [  # what it claims, and a bound
 ]
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("draw", "claim", "delta", "least"), BROKEN, ids=[case[0].__name__ for case in BROKEN])
 def test_what_is_broken_is_refuted(draw: Draw, claim: Loss, delta: float, least: float) -> None:
     found = audited(draw)
@@ -298,7 +297,6 @@ def response(epsilon: float, size: int, chance: Chance) -> tuple[NDArray[Any], N
     return one, two
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("truth", "size"), [(2.0, 110), (1.25, 1151), (1.1, 6851)])
 def test_samples_needed_to_see_more_than_one(truth: float, size: int) -> None:
     """In at least half of 40 runs; by the kit's figures of 1,151 and 6,851 samples a side at 99.9 %."""

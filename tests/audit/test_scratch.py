@@ -175,7 +175,6 @@ BUILDS: list[Callable[[Patch], None]] = [
 ]
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("in_rho", [False, True])
 def test_the_build_as_it_is_passes_and_touches_neither_ledger_nor_rows(tmp_path: Path, in_rho: bool) -> None:
     clinic(tmp_path, 40)

@@ -73,7 +73,6 @@ def told(name: str, most: int = PAIRS) -> str:
 
 
 @pytest.mark.loop(3)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("name", TALKS)
 def test_no_session_tells_more_than_its_noise_lets_through(name: str) -> None:
     found = list(compared(TALKS[name], 6))

@@ -43,7 +43,6 @@ def compared(workflow: Workflow) -> tuple[set[str], Workflows, Fraction]:
     return kinds, runs, most
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_no_workflow_loses_more_than_the_ledger_was_charged(name: str) -> None:
     kinds, runs, _ = compared(BUILT_IN[name])

@@ -18,7 +18,6 @@ KEPT = sorted((STATIC / "certificates").glob("*.json"))
 AGAIN = "python docs/pictures.py again"
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kept", KEPT, ids=lambda kept: kept.stem)
 def test_a_figure_is_drawn_as_the_package_draws_it_now(kept: Path) -> None:
     drawn = (STATIC / f"{kept.stem}.svg").read_text("utf-8")

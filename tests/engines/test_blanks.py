@@ -45,7 +45,6 @@ def counts(place: Place, among: tuple[str, ...], form: Format = PLAIN) -> list[i
     return [*tally.vectors[0], *persons.vectors[0]]
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("more", [0, 100])
 def test_blanks_at_the_ends_of_a_cell_are_no_part_of_a_listed_text(place: Place, more: int) -> None:
     among = ("HR", "H R", "it's", *(f"k{number}" for number in range(more)))

@@ -56,7 +56,6 @@ def answers(person: Person, rows: list[Row]) -> list[list[list[int]]]:
 
 
 @pytest.mark.loop(4)  # two by each adjacency
-@pytest.mark.few(1)
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 @pytest.mark.parametrize("seed", range(6))
 def test_one_person_moves_no_integer_too_far(adjacency: Kind, seed: int) -> None:

@@ -129,7 +129,6 @@ def test_only_persons_over_the_cap_are_numbered() -> None:
     assert run(columns([*range(40)], 5), schema_of(5), [Rows()])[1].numbered == 0
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("size", "most"), [(1, 1), (4, 1), (7, 3), (8, 4), (11, 10), (12, 5)])
 def test_every_row_of_a_person_has_the_same_chance(size: int, most: int) -> None:
     """On a ring cut into stretches: exactly so many count, each row in its share of 4,000 draws (at 1e-9 per size)."""

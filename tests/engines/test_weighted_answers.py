@@ -88,7 +88,6 @@ def answers(source: Any, design: Any) -> tuple[Answer, ...]:
     return found
 
 
-@pytest.mark.few(1)
 @pytest.mark.loop(5)
 @pytest.mark.parametrize("design", DESIGNS)
 def test_weighted_answers_are_those_of_rows_in_memory_under_the_same_noise(place: Place, design: str) -> None:

@@ -264,7 +264,6 @@ def test_a_list_with_one_pair_of_bounds_is_refused_in_one_sentence(name: str, ki
 
 
 @pytest.mark.loop(8)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("name", EVERY)
 def test_a_list_is_as_wide_as_its_bounds_and_every_fit_of_one_is_charged(name: str) -> None:
     """Under add/remove; whatever cannot be read is missing, and a target too short is found after the charge."""

@@ -290,7 +290,6 @@ def test_the_best_line_of_a_delta_curve_touches_its_trade_off(mu_squared: Fracti
     assert closed - Fraction(1, 10**9) <= line <= closed * ULP
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("size", ["0.05", "0.5", "2"])
 def test_the_search_for_a_line_misses_none(size: str) -> None:
     """The bound of zCDP has several peaks, where Pinsker takes over and where the two lines cross."""

@@ -224,7 +224,6 @@ def of_blocks(scale: float, width: int) -> Floats:
     return np.asarray(chances / chances.sum())
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("width", [1, 2, 3])
 def test_a_block_of_noise_is_drawn_by_its_greatest_size(width: int) -> None:
     """Chi-square of 6,000 draws; level 1e-6; noise a quarter wider or narrower, or of a coordinate more, is refused."""
@@ -418,7 +417,6 @@ def _gradient(made: Problem, at: Floats) -> list[Fraction]:
     return total
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("loss", LOSSES, ids=name)
 def test_slow_and_fast_meet_within_the_public_distance(loss: Loss) -> None:
     made, ridge, tolerance = weighed(loss, 10, 2, 1), Fraction(3), Fraction(1, 2**33)
@@ -452,7 +450,6 @@ def test_where_doubles_fail_the_slow_way_gives_the_same_point(monkeypatch: pytes
     assert max(abs(a - b) for a, b in zip(first, again, strict=True)) <= 1
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("exponent", [0, 60, 3000])
 def test_no_slope_is_too_great(exponent: int) -> None:
     """A slope of 2^3000 is beyond doubles, and one of 2^60 beyond what they can certify; both have an answer."""
@@ -598,7 +595,6 @@ def most_moved(plan: ObjectivePerturbation, kind: Kind) -> float:
     return worst
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("loss", LOSSES, ids=name)
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_neighbour_moves_the_gradient_by_more_than_declared(loss: Loss, kind: Kind) -> None:

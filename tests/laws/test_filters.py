@@ -414,7 +414,6 @@ def test_several_orders_need_their_shares_of_delta() -> None:
         assert least * target.delta <= best(menu, split, admitted, beyond(goal), 3) <= target.delta
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("orders", [(2,), (5,), (2, 9), (2, 5, 17)])
 def test_no_adversary_beats_a_renyi_filter(orders: tuple[int, ...]) -> None:
     rng = random.Random(sum(orders))

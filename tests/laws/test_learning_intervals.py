@@ -58,7 +58,6 @@ def test_the_curvature_of_any_number_of_columns_can_be_bought(delta: Fraction, k
 
 
 @pytest.mark.loop(11)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize(("width", "clip"), [(1, 1), (2, 2), (3, 3), (3, 2), (4, 1)])

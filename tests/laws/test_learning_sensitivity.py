@@ -224,7 +224,6 @@ def _raw(rows: scaling.Integers, most: Fraction, norm: scaling.Norm) -> scaling.
     return rows
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("module", "name"),
     [(descent, "logistic"), (products, "least squares"), (clipping, "axes"), (clipping, "lloyd")],

@@ -102,7 +102,6 @@ def moves(made: LeastSquares, one: tuple[Floats, Floats], other: tuple[Floats, F
 # --- what a row moves -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(1)
 @pytest.mark.loop(8)
 @pytest.mark.parametrize("delta", [Fraction(0), TINY], ids=["pure", "approximate"])
 @pytest.mark.parametrize("kind", KINDS)
@@ -219,7 +218,6 @@ def test_without_noise_it_is_least_squares_of_complete_rows_with_the_sandwich(
 # --- the noise that is told -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(1)
 @pytest.mark.loop(2)
 @pytest.mark.parametrize("complete", [False, True])
 @pytest.mark.parametrize("delta", [Fraction(0), TINY], ids=["pure", "approximate"])

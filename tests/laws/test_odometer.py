@@ -66,7 +66,6 @@ def drawn(seed: int, orders: tuple[int, ...], size: int) -> list[Move]:
 
 
 @pytest.mark.loop(7)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(12))
 def test_no_adversary_beats_an_odometer(seed: int) -> None:
     orders = ((2,), (3, 33), (2, 5, 17))[seed % 3]

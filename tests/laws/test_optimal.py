@@ -181,7 +181,6 @@ def test_no_valid_theorem_is_below_the_exact_delta() -> None:
 # ---- many kinds: rounding to a lattice
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_many_kinds_are_never_below_and_within_the_margin(seed: int) -> None:
     source = random.Random(seed)

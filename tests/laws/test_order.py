@@ -146,7 +146,6 @@ def same(one: FetchedColumn, other: FetchedColumn) -> bool:
 
 
 @pytest.mark.loop(4)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("name", SAMPLES)
 @given(
     st.lists(st.one_of(st.sampled_from((-math.inf, math.inf, 0.0, 1.5, 2.5)), st.floats(-9, 9)), max_size=60),

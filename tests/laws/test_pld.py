@@ -81,7 +81,6 @@ def faults(parts: Parts, dice: random.Random) -> list[str]:
     return found
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("start", range(4))
 def test_never_below_the_exact_value_and_close_above(start: int) -> None:
     dice = random.Random(start)
@@ -175,7 +174,6 @@ MIXES: dict[str, Parts] = {
 }
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("name", list(MIXES))
 def test_agrees_with_dp_accounting(name: str) -> None:
     whole = None
@@ -233,7 +231,6 @@ EXTREME: list[Parts] = [
 
 
 @pytest.mark.loop(20)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("parts", EXTREME, ids=str)
 @pytest.mark.parametrize("delta", ["1e-6", "1e-15", "1e-30"])
 def test_extremes_have_finite_answers(parts: Parts, delta: str) -> None:
@@ -363,7 +360,6 @@ MUTANTS: dict[str, tuple[object, str, object]] = {
 }
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("name", list(MUTANTS))
 def test_the_comparison_with_exact_values_finds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module, attribute, mutant = MUTANTS[name]

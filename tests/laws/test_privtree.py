@@ -83,7 +83,6 @@ def more(counts: Counts, place: int) -> Counts:
     return (*counts[:place], counts[place] + 1, *counts[place + 1 :])
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("axes", "depth", "most"), [(1, 2, 3), (2, 1, 3), (1, 3, 1)])
 @pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(6)])
 def test_no_neighbours_are_farther_apart_than_claimed(axes: int, depth: int, most: int, epsilon: Fraction) -> None:

@@ -98,7 +98,6 @@ def moved(columns: int, kind: str, sides: tuple[int, ...], keys: range, size: in
 
 
 @pytest.mark.loop(3)
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("columns", "sides"), [(1, (2,)), (2, (3, 6))])
 @pytest.mark.parametrize(("kind", "most"), [("substitute", 2), ("add_remove", 1)])
 def test_every_neighbour_is_as_near_as_claimed(columns: int, sides: tuple[int, ...], kind: str, most: int) -> None:

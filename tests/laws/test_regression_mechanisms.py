@@ -259,7 +259,6 @@ def endings(test: ptr_test.Test, side: int, kind: str) -> Iterator[tuple[Ending,
                 yield pair[1], pair[0]
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("neighbours", "rows_moved"), [(REPLACE, 2), (ADD, 1)])
 def test_the_last_step_keeps_its_claim_on_every_pair(neighbours: Adjacency, rows_moved: int) -> None:
     test = ptr_test.Test(neighbours, ONE_EPS, 2, rows_moved, rows_moved)

@@ -231,7 +231,6 @@ def plan_products(plan: AdaSSP, table: Integers) -> tuple[int, ...]:
     return free.products(table)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 def test_intervals_from_sums_of_few_rows_hold_the_slope_or_there_is_no_reply(kind: Kind) -> None:
     """150 rows, whose sums noise nearly hides: of all replies 95 % hold, error 1e-4; a quarter as wide they do
@@ -347,7 +346,6 @@ def worst(plan: Any, kind: Kind) -> float:
 
 
 @pytest.mark.loop(5)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 @pytest.mark.parametrize("name", ["theil_sen", "block_medians", "adassp", "over_beta"])
 def test_no_transcript_loses_more_than_is_claimed(monkeypatch: pytest.MonkeyPatch, name: str, kind: Kind) -> None:

@@ -144,7 +144,6 @@ def free(low: int, high: int, grid: LogGrid) -> Distance:
     return lambda table: extent.spread(reach(column(table), low, high, FAR), grid)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 def test_beyond_one_the_neighbours_share_a_bin_or_are_within_a_span(kind: str) -> None:
     for low, high in ((1, 3), (2, 4)):
@@ -264,7 +263,6 @@ def moves_far(rank: int, size: int, near: Callable[[Table], Iterable[Table]]) ->
     return far
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("size", [1, 2])
 def test_the_bin_free_distance_is_the_way_to_a_table_of_high_local_sensitivity(n: int, size: int) -> None:
@@ -275,7 +273,6 @@ def test_the_bin_free_distance_is_the_way_to_a_table_of_high_local_sensitivity(n
         assert {table: found(table) for table in everything} == {t: exact.get(t, FAR) for t in everything}
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 def test_every_median_distance_moves_by_at_most_one(kind: str) -> None:
     for rank in (1, 2, 3):

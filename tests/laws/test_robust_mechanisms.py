@@ -368,7 +368,6 @@ def test_the_median_keeps_its_guarantee(
     assert worst(median_model(level, width), found, epsilon, law) == pytest.approx(attained, rel=1e-9)
 
 
-@pytest.mark.few(1)
 @BOTH
 @pytest.mark.parametrize("search", ["free", "bins"])
 def test_mutants_of_the_median_are_caught(near: Adjacency, search: ptr_test.Search) -> None:

@@ -72,7 +72,6 @@ def worst_loss(sums: LinearSums, scale: Fraction) -> Fraction:
     return moved(sums.table, sums.terms, 1) / scale
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("terms", TERMS, ids=repr)
 @pytest.mark.parametrize("axes", [LINE, PLANE])
 @pytest.mark.parametrize("delta", [Fraction(0), TINY])
@@ -146,7 +145,6 @@ def continuous(degree: int, power: int) -> float:
     return found if power == 1 else math.sqrt(found)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("degree", "first", "second"),
     [(1, 2.83, 2.83), (2, 4.42, 3.21), (3, 6.10, 4.0), (5, 9.52, 4.9), (10, 18.1, 6.4), (20, 35.3, 9.0)],
@@ -196,7 +194,6 @@ def test_too_many_pairs_give_a_bound_and_never_less(monkeypatch: pytest.MonkeyPa
         assert found <= widest(table, power, origin=True) <= 2**power * longest(table, power)  # type: ignore[arg-type]
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("power", [1, 2])
 def test_the_search_for_the_farthest_pair_finds_it(power: Literal[1, 2]) -> None:
     """400 tables of all kinds: dense, of few values, with many zeros, with equal rows, far from zero."""

@@ -140,7 +140,6 @@ def asked(touch: int | None) -> list[Query]:
 
 
 @pytest.mark.loop(12)
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("person", "touch"), CASES)
 @pytest.mark.parametrize("stands_in", [False, True])
 def test_no_neighbour_moves_an_integer_further_than_its_stability(

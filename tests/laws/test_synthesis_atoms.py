@@ -101,7 +101,6 @@ def moves(plan: PartitionDensity, kind: Kind, most: int, values: Sequence[Row]) 
     return worst, declared
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("kind", "rows"), [("add_remove", 1), ("substitute", 1), ("add_remove", 2), ("substitute", 2)])
 @pytest.mark.parametrize("missing", [False, True])
 def test_one_person_is_in_one_count_whatever_the_candidates(kind: Kind, rows: int, *, missing: bool) -> None:
@@ -130,7 +129,6 @@ def test_rows_that_are_counted_at_an_atom_and_beside_it_move_more_than_is_declar
     assert worst == 2 * declared
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_atoms_at_candidates_cost_nothing_and_a_search_its_share(kind: Kind) -> None:
     """Whatever the noisy number of records: with a search, or without."""

@@ -80,7 +80,6 @@ def moves(plan: JointDensity, kind: Kind, most: int) -> tuple[int, int]:
 
 
 @pytest.mark.loop(2)
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("kind", "rows"), [("add_remove", 1), ("substitute", 1), ("add_remove", 2)])
 @pytest.mark.parametrize("missing", [False, True])
 def test_one_person_is_in_one_joint_count_wherever_the_cells_are(kind: Kind, rows: int, *, missing: bool) -> None:
@@ -105,7 +104,6 @@ def test_a_record_counted_in_two_cells_moves_more_than_is_declared(monkeypatch: 
 
 
 @pytest.mark.loop(6)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("columns", [2, 3, 4])
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 @pytest.mark.parametrize("seek", [False, True])

@@ -62,7 +62,6 @@ def exact_law(counts: Counts, points: Points, ratio: Fraction) -> dict[Counts, F
     return {one: weight / total for one, weight in weights.items()}
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("kind", "cells", "sizes", "points"),
     [

@@ -71,7 +71,6 @@ def planned(method: Method, kind: Kind, n: int, *, whole: bool) -> DensityMechan
 
 
 @pytest.mark.loop(20)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 @pytest.mark.parametrize("whole", [False, True])

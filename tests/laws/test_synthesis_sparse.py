@@ -42,7 +42,6 @@ def test_two_cells_written_down_keep_epsilon_and_no_less() -> None:
         assert line.verdict == verdict
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("bar", [1, 2])
 def test_without_visiting_empty_cells_the_law_is_the_same(bar: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Four cells, one of them held: the pattern of cells with counts, against the product of exact laws; 1e-6.

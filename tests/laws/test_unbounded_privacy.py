@@ -249,7 +249,6 @@ def worst(plan: Any, kind: str, rows: int = 1, transcripts: int = TRANSCRIPTS) -
 
 
 @pytest.mark.loop(5)
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("kind", "rows"), [("substitute", 1), ("add_remove", 1), ("add_remove", 2)])
 @pytest.mark.parametrize("name", ["joint", "spread", "clipped", "huber", "trimmed"])
 def test_no_transcript_loses_more_than_is_claimed(

@@ -112,7 +112,6 @@ def assert_kept(reach: Reach) -> None:
     assert reach.new <= 1
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("most", "persons"), [(2, 3), (3, 2), (4, 2)])
 def test_a_person_moves_all_weights_by_a_length_of_one(most: int, persons: int) -> None:
     """Every table of so few persons with every neighbour: who comes, goes or is replaced."""
@@ -129,7 +128,6 @@ def test_tables_up_to_names_reach_what_all_tables_reach() -> None:
     assert worst(rule(3), up_to_names(tables(3, 2))) == worst(rule(3), tables(3, 2))
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("most", [2, 3, 4, 10])
 @pytest.mark.parametrize("enough", [UNIT, 3 * UNIT])
 def test_a_person_moves_the_weights_of_keys_of_many_persons_by_a_length_of_one(most: int, enough: int) -> None:

@@ -183,7 +183,6 @@ def rows_of(size: int) -> list[Weighted]:
     return list(combinations_with_replacement(tuple(product(PLACES, COARSE)), size))
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_weighted_row_moves_no_score_further_than_the_largest_weight_does(level: Fraction) -> None:
     """The claim of a row that counts once, times the largest weight: reached, and never passed."""

@@ -58,7 +58,6 @@ def study(kind: Kind = "add_remove", caps: Any = CAPS, **more: Any) -> rt.Study:
     return rt.study(rows(), adjacency=kind, rows_each=caps, columns={"x": x, "g": g}, **told)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_a_release_chooses_the_cap_charges_both_and_says_so(kind: Kind) -> None:
     made = study(kind)

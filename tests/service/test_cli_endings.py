@@ -379,7 +379,6 @@ def test_every_verb_that_may_take_seconds_can_be_quiet(verb: str) -> None:
     assert "--quiet" in run(*verb.split(), "--help").out
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("typed", [("check",), ("plan", *ASK), ("rehearse", *ASK), ("ledger show",), ("doctor",)])
 def test_a_slow_verb_is_named_at_a_terminal_alone(
     study: Path, typed: tuple[str, ...], monkeypatch: pytest.MonkeyPatch

@@ -393,7 +393,6 @@ def test_days_that_are_periods_are_read_and_months_are_refused_before_the_charge
     assert found["count where came < 2024-04-01"].value == pytest.approx(31, abs=6)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["Series", "DatetimeIndex", "array", "arrow", "polars"])
 def test_times_of_a_zone_in_a_dict_of_arrays_are_read_or_refused_before_the_charge(kind: str) -> None:
     import pandas as pd

@@ -146,7 +146,6 @@ def test_a_table_that_is_known_to_be_empty_is_refused_before_it_costs(tmp_path: 
     assert spent(spec) == 0
 
 
-@pytest.mark.few(1)
 @pytest.mark.loop(12)  # every way with every method
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("method", ["auto", "histogram", "ks", "tree"])

@@ -68,7 +68,6 @@ def density(**options: Any) -> rt.Ask:
     return rt.density("x", detail=rt.Detail(**detail), **options).at(delta=delta)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("wrong", "said"), WRONG, ids=repr)
 def test_a_wrong_option_is_named_and_costs_nothing(wrong: dict[str, Any], said: str) -> None:
     study = clinic()
@@ -85,7 +84,6 @@ def test_a_wrong_option_is_named_and_costs_nothing(wrong: dict[str, Any], said: 
     assert spent(clinic()) == spent(study)  # and the ledger can still be read
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("columns", "said"), COLUMNS, ids=repr)
 def test_wrong_columns_are_named_by_every_way_to_ask_and_cost_nothing(columns: Any, said: str) -> None:
     study = clinic()

@@ -50,7 +50,6 @@ def leaves(tree: Guarantee) -> dict[str, Guarantee]:
     return {part.label: part for part in tree.parts}
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 def test_a_share_of_odd_cells_stands_beside_the_answer_wherever_it_is_shown(adjacency: Kind) -> None:
     release = study(adjacency).release(["mean(price)", "count by site"], epsilon="4")
@@ -215,7 +214,6 @@ def test_whether_a_share_is_bought_does_not_depend_on_the_rows() -> None:
     assert made[1].caveats[0].startswith("at most ") or " ± " in made[1].caveats[0]
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("question", ["regress(price ~ k)", "test(price ~ k)", "density(price, k)"])
 def test_a_question_of_several_columns_has_the_share_of_rows_incomplete_in_any(question: str) -> None:
     columns: dict[str, Column] = {
@@ -237,7 +235,6 @@ def test_the_width_wanted_is_reached_although_a_share_is_bought() -> None:
     assert noise <= 40.0
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("question", ["mean(price)", "sd(price)", "proportion(site, value=a)"])
 def test_an_answer_that_counts_its_values_beside_public_rows_tells_the_share_free(question: str) -> None:
     asked = study("substitute")
@@ -258,7 +255,6 @@ def test_an_answer_that_counts_its_values_beside_public_rows_tells_the_share_fre
     assert set(leaves(again.guarantee)) >= {question, "iqr(price)"}
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("asked", "columns", "told"),
     [
@@ -345,7 +341,6 @@ def test_complete_rows_far_below_the_people_declared_are_said_where_no_share_is(
     assert few is None or int(few[1].replace(",", "")) < 2000
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("adjacency", ["substitute", "add_remove"])
 def test_an_audited_certificate_verifies_whether_a_share_is_told_free_or_bought(adjacency: Kind) -> None:
     asked = study(adjacency)

@@ -207,7 +207,6 @@ def test_beside_a_count_the_share_is_known_better() -> None:
     assert abs(share.outcome.value.value - ODD) < 10 * share.outcome.value.noise
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("words", ["incomplete(site, price)", "incomplete(price, site)"])
 def test_a_share_is_of_columns_in_any_order(words: str, tmp_path: Path) -> None:
     path = tmp_path / "x.ledger"

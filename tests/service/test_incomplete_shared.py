@@ -86,7 +86,6 @@ Way = Callable[[rt.Study], tuple[IncompleteRows, Certificate]]
 
 
 @pytest.mark.loop(9)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 @pytest.mark.parametrize(
     ("first", "second"),
@@ -248,7 +247,6 @@ def test_two_files_of_one_name_have_shares_of_their_own(tmp_path: Path) -> None:
     assert again == IncompleteRows(other.columns, other.outcome, "r-0003", other.of)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_a_share_of_a_session_that_did_not_come_to_an_end_is_paid_and_bought_again(kind: Kind, tmp_path: Path) -> None:
     """Its reservation is not given back, so what it told is counted, though the ledger does not keep the share."""

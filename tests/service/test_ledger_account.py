@@ -33,7 +33,6 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Ledger:
     return ledger_at(Places(tmp_path, server).new(), eps(3))
 
 
-@pytest.mark.few(1)
 def test_a_charge_is_spent_before_the_receipt_is_held(ledger: Ledger) -> None:
     receipt = ledger.reserve(eps(1), adjacency=PERSON, what="table 4", who="anna", purpose="appendix")
     assert receipt.id == "r-0001"
@@ -49,7 +48,6 @@ def test_a_charge_is_spent_before_the_receipt_is_held(ledger: Ledger) -> None:
     assert line.entry == receipt.entry == ledger.head
 
 
-@pytest.mark.few(1)
 def test_a_failed_release_stays_spent(ledger: Ledger) -> None:
     receipt = ledger.reserve(eps(1), adjacency=PERSON, what="x")
     ledger.fail(receipt, "f-31")
@@ -276,7 +274,6 @@ def test_a_zcdp_ledger_gains_a_delta_by_amendment() -> None:
     assert ledger.verify() == ()
 
 
-@pytest.mark.few(1)
 def test_a_key_replayed_a_hundred_times_charges_once(ledger: Ledger) -> None:
     first = ledger.reserve(ONE, adjacency=PERSON, what="x", key="k", request_digest="q")
     assert not first.replayed

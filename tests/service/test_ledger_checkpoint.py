@@ -63,7 +63,6 @@ def relinked(rows: list[Row], events: dict[int, Event]) -> list[Row]:
     return done
 
 
-@pytest.mark.few(1)
 def test_checkpoints_are_entries_and_what_follows_reads_as_the_whole_does(file: Place) -> None:
     found = checkpoints(file)
     assert len(found) > 3
@@ -77,7 +76,6 @@ def test_checkpoints_are_entries_and_what_follows_reads_as_the_whole_does(file: 
     assert len(short.seen) < EVERY + 4
 
 
-@pytest.mark.few(1)
 def test_a_ledger_opened_at_a_checkpoint_does_all_that_one_read_whole_does(file: Place) -> None:
     ledger = Ledger.open(file)
     assert ledger.spent() == eps(12)
@@ -171,7 +169,6 @@ def test_a_checkpoint_of_another_sum_does_not_pass(spent: str, places: Places, t
         open_for(source, ["a"], place, title="t", adjacency=PERSON, budget=eps(1000))
 
 
-@pytest.mark.few(1)
 def test_every_flipped_byte_of_a_checkpoint_is_refused_at_opening(file: Place) -> None:
     number = checkpoints(file)[-1]
     rows = rows_at(file)
@@ -186,7 +183,6 @@ def test_every_flipped_byte_of_a_checkpoint_is_refused_at_opening(file: Place) -
                 begun([tail[0], Row(number, other, digest), *tail[2:]])
 
 
-@pytest.mark.few(1)
 def test_a_checkpoint_rolled_back_with_what_follows_is_an_older_copy(places: Places, tmp_path: Path) -> None:
     source = tmp_path / "rows.csv"
     source.write_text("a\n1\n")
@@ -248,7 +244,6 @@ def test_a_checkpoint_after_the_end_of_the_chain_is_refused(file: Place) -> None
         Ledger.open(file).spent()
 
 
-@pytest.mark.few(1)
 def test_an_old_head_is_believed_after_a_whole_reading_alone(file: Place) -> None:
     """The head of a witness, planted in the digests of a chain that was cut short before it, is not found there."""
     rows = rows_at(file)

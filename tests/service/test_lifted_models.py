@@ -110,7 +110,6 @@ def leaves(guarantee: Guarantee) -> list[Guarantee]:
     return [guarantee] if not guarantee.parts else [leaf for part in guarantee.parts for leaf in leaves(part)]
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("what", ["regression", "classes"])
 def test_a_model_of_filtered_rows_under_substitution_is_two_steps(what: str) -> None:
     """One person leaves the rows that pass, another enters: the model is that of people who come and go."""
@@ -147,7 +146,6 @@ def test_a_model_of_filtered_rows_finds_the_line_of_these_rows() -> None:
     assert study.ledger.spent() == rt.PureDP(Fraction(8))
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["household", "accounts"])
 @pytest.mark.parametrize("what", ["regression", "vector"])
 def test_what_is_drawn_is_that_of_one_step_at_its_share_of_the_loss(kind: str, what: str) -> None:
@@ -175,7 +173,6 @@ def _compare(kind: str, what: str) -> None:
     assert spent.epsilon == steps * once.epsilon
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["household", "accounts"])
 def test_certificates_say_why_a_model_and_a_session_have_several_steps(kind: str) -> None:
     study = opened(kind)

@@ -160,7 +160,6 @@ VERBS = {
 }
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_command_line_has_the_words_of_the_engine(
     verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -242,7 +241,6 @@ def test_a_query_that_runs_is_stopped_at_its_end() -> None:
     assert time.monotonic() - start < 20
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("memory", ["1MB", "25MB", "49MB"])
 def test_a_limit_on_memory_that_long_tables_do_not_fit_is_refused_whatever_the_rows(
     study: rt.Study, tmp_path: Path, memory: str
@@ -267,7 +265,6 @@ def test_no_more_threads_work_than_find_room_in_the_memory(
         assert session.rows("SELECT current_setting('threads')") == [(threads,)]
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("engine", "person", "words"),
     [

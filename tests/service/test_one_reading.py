@@ -92,7 +92,6 @@ def by_python(file: Path) -> None:
     rt.open(file).release([rt.mean("age")], epsilon="0.5")
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("release", [by_command, by_python])
 def test_the_numbers_of_a_release_are_read_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, release: Callable[[Path], None]

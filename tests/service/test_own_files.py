@@ -52,7 +52,6 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rows:
         return list(csv.DictReader(stream))
 
 
-@pytest.mark.few(1)
 def test_a_pattern_is_named_by_its_letters_or_the_folder_above_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,7 +94,6 @@ def test_every_verb_works_from_each_form(form: str, rows: Rows, tmp_path: Path) 
     assert not [secret for secret in CANARIES if secret in said]
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("form", FORMS)
 def test_a_source_of_each_form_has_one_ledger_under_every_name(form: str, rows: Rows, tmp_path: Path) -> None:
     source = FORMS[form](rows, tmp_path)

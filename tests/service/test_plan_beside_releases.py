@@ -100,7 +100,6 @@ WEIGHTED = (
 )
 
 
-@pytest.mark.few(1)
 @pytest.mark.loop(5)
 @pytest.mark.parametrize(
     ("weight", "question"), [*(("", one) for one in UNWEIGHTED), *(("w", one) for one in WEIGHTED)]
@@ -150,7 +149,6 @@ def test_a_question_by_group_has_a_bracket_for_a_group_of_nearly_all_rows() -> N
 
 
 @pytest.mark.loop(4)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("told", ["3.25", "5", None])
 @pytest.mark.parametrize("question", ["median(x)", "iqr(x)", "mean(x, low=0, high=1000)"])
 def test_persons_of_uneven_rows_have_widths_within_the_bracket(question: str, told: str | None) -> None:

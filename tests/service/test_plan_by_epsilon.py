@@ -74,7 +74,6 @@ def test_every_statistic_is_planned_here() -> None:
     assert asked == {*KINDS} - {"capped", "incomplete"}  # which are asked beside answers
 
 
-@pytest.mark.few(1)
 @pytest.mark.loop(7)
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 @pytest.mark.parametrize("question", QUESTIONS)

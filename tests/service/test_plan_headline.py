@@ -188,7 +188,6 @@ EVERY = (
 )
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("question", EVERY)
 def test_every_line_with_a_range_begins_with_a_typical_shape(question: str) -> None:
     """Ranks, proportions, independence and logarithms had begun with equal groups and shares of one half."""
@@ -270,7 +269,6 @@ def test_few_values_of_real_columns_are_planned_as_values_apart(question: str) -
 
 
 @pytest.mark.loop(3)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("bounds", [(0, 100), ()])
 @pytest.mark.parametrize("question", ["median(x)", "iqr(x)", "iqr(x, method=joint)"])
 def test_a_declared_resolution_is_the_step_that_a_plan_rounds_to(question: str, bounds: tuple[int, ...]) -> None:

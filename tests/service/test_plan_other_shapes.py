@@ -175,7 +175,6 @@ def test_a_question_by_group_tells_the_widths_of_a_group_a_tenth_as_large() -> N
     assert not line.expected.others  # a count has the same noise in each group
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("question", "epsilon"), [("median(x) by g", "3"), ("mean(x) by g", "0.1")])
 def test_the_chance_of_a_reply_of_a_group_a_hundredth_as_large_is_in_the_range(question: str, epsilon: str) -> None:
     """A plan said .999 for groups of which a small one was never answered: it stopped at a tenth."""
@@ -240,7 +239,6 @@ def test_a_plan_of_a_test_tells_the_effect_that_is_seen_over_its_shapes() -> Non
     assert len(none.figures) == 1
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("question", ["density(x, method=histogram)", "density(x, method=bernstein)"])
 def test_a_density_has_the_widths_of_the_shares_that_its_answer_prints(question: str) -> None:
     """A line told the noise of the height at a typical point: 2 to 60 times that of any number that was printed."""
@@ -251,7 +249,6 @@ def test_a_density_has_the_widths_of_the_shares_that_its_answer_prints(question:
     assert close(told["usual"], whole), (told, whole)
 
 
-@pytest.mark.few(1)
 @pytest.mark.loop(5)  # every method and every shape
 @pytest.mark.parametrize("method", ["auto", "series", "kernel", "bernstein"])
 @pytest.mark.parametrize("shape", ["heaped", "few distinct values", "narrow"])

@@ -96,7 +96,6 @@ def stated_and_seen(question: str, epsilon: str, people: int) -> tuple[tuple[tup
 
 
 @pytest.mark.loop(3)
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "question",
     [pytest.param(name, marks=pytest.mark.wide) if any(word in name for word in SLOW) else name for name in CASES],
@@ -174,7 +173,6 @@ def test_typical_rows_are_declared_in_python_as_in_a_study_file() -> None:
         )
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("question", "epsilon", "people"), PRIVATE)
 def test_under_substitution_a_private_number_of_values_is_answered_or_refused(
     question: str, epsilon: str, people: int
@@ -219,7 +217,6 @@ def test_a_sum_of_laplace_noise_has_the_closed_tail() -> None:
     assert [shown(chance) for chance in (0.0, 1.0, 0.99999, 1e-9, 0.25)] == ["0", "1", ".999", ".001", ".250"]
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("question", "epsilon", "declared"),
     [

@@ -54,7 +54,6 @@ def test_the_number_of_rows_that_is_bought_tells_the_share(name: str, kind: str)
     assert session.certificate.verify(of.ledger, allow_unsigned=True).ok
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 def test_where_no_number_of_rows_is_bought_a_sentence_says_so_before_the_charge(kind: str) -> None:
     of = study(kind, missing="0.5")

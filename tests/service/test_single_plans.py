@@ -392,7 +392,6 @@ def test_the_verb_plans_made_up_rows(tmp_path: Path) -> None:
 # --- intervals of a logistic model ------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("people", "told"), [(200, False), (6_000, True)])
 def test_a_plan_says_from_how_many_people_on_a_logistic_model_has_intervals(people: int, told: bool) -> None:
     """A fit of 2,000 people had none at epsilon 1, and said that epsilon times rows of 300 were enough."""

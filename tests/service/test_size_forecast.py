@@ -118,7 +118,6 @@ def opened(
     return rt.open(file)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("write", WRITERS)
 def test_rows_are_told_from_the_size_within_a_factor_of_three(
     write: Callable[[Path, pa.Table], str], tmp_path: Path
@@ -369,7 +368,6 @@ def test_a_footer_tells_distinct_values_from_few_and_texts_from_numbers(tmp_path
     assert sum(cells.short for cells in stored.values()) * ROWS < size
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("asked", [["median(x)"], ["mean(x)", "count"], ["density(x)"]])
 def test_no_release_is_forecast_to_take_more_than_a_file_that_needs_no_plan_may(
     asked: list[str], tmp_path: Path
@@ -421,7 +419,6 @@ def modelled(tmp_path_factory: pytest.TempPathFactory) -> Study:
     return rt.open(folder / "s.toml")
 
 
-@pytest.mark.few(1)
 @pytest.mark.loop(5)
 @pytest.mark.parametrize(("model", "y", "columns", "millions", "measured"), MODELS)
 def test_memory_of_a_fit_is_forecast_neither_a_tenth_below_what_it_took_nor_twice_it(
@@ -470,7 +467,6 @@ BOUGHT: list[tuple[str, Callable[[Study], object]]] = [
 ]
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("buy", [pytest.param(buy, id=name) for name, buy in BOUGHT])
 def test_what_cannot_fit_is_refused_before_the_charge_in_python_at_a_terminal_alone(
     buy: Callable[[Study], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

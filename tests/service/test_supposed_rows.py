@@ -65,7 +65,6 @@ def test_supposed_rows_change_nothing_that_is_bought(adjacency: Any, typical: st
     assert len(seen) > 1  # with and without a share
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 def test_a_release_proves_the_guarantee_that_every_plan_of_it_states(adjacency: Any) -> None:
     study = visits(adjacency)
@@ -145,7 +144,6 @@ OF_PERSONS = ("sum(y)", "mean(y, per=person)", "test(y ~ g)")  # a test of means
 
 
 @pytest.mark.loop(4)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 @pytest.mark.parametrize("question", EVERY)
 def test_every_line_supposes_the_same_rows(question: str, adjacency: Any) -> None:
@@ -245,7 +243,6 @@ def persons(at_most: Any, typical: int | str | None = None, people: int | None =
     )
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("question", ["median(x)", "iqr(x)", "location(x)", "quantiles(x, 0.2 0.5 0.8, method=joint)"])
 def test_a_reply_that_hangs_on_supposed_rows_has_a_line_for_each_number_of_them(question: str) -> None:
     """A reply of .95 had been planned with 4.5 rows each, which stood in a note below, and there was none."""
@@ -289,7 +286,6 @@ def test_a_reply_that_hangs_on_the_cap_that_is_chosen_has_a_line_for_caps() -> N
     assert of.plan(["median(x)"], epsilon=1, rows=2).lines[0].expected.apart == ()
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("at_most", [{"at_most": 25}, {"at_most": "auto", "ceiling": 25}])
 @pytest.mark.parametrize("people", [1_000, None])
 def test_a_release_whose_reply_hangs_on_supposed_rows_is_warned_of_before_the_charge(

@@ -79,7 +79,6 @@ def test_checks_are_paid_for_by_default_and_said(study: Path) -> None:
     assert run("verify", certificate, "--allow-unsigned")[0] != 0
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("more", [{}, {"complete": True}, {"missing": 3}, {"atoms": True}])
 def test_made_up_rows_say_what_becomes_of_records_without_a_value(more: dict[str, Any]) -> None:
     """By what is declared and asked, whatever the rows hold: these hold nothing odd, and those do."""

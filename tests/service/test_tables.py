@@ -359,7 +359,6 @@ def through_accounts(keys: int = 2, study: dict[str, Any] | None = None, **more:
     )
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("keys", "more", "rows"), [(2, {}, 1_000), (2, {"owners": 2}, 1_200)])
 def test_shared_keys_are_dropped_or_counted_for_each(keys: int, more: dict[str, int], rows: int) -> None:
     study = through_accounts(keys, None, **more)
@@ -527,7 +526,6 @@ def test_a_household_is_one_person_of_the_guarantee(study: Path) -> None:
             opened.plan([asked], epsilon=1)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("form", ["each row of a household", "persons of a household"])
 def test_every_sentence_on_a_guarantee_names_the_household(form: str, tmp_path: Path) -> None:
     """The plan, the release and its page, certificate and table, the officer's list, and the ledger."""
@@ -786,7 +784,6 @@ def test_a_select_in_a_study_with_weights_has_its_rows() -> None:
     assert all(abs(float(str(n)) - size) < 100 for n, size in zip(found, (500, 1_000), strict=True))
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("person", ["Pat.No", "Patient No.", ".no", "a.b.c", "wards.", "visit.wards.no"])
 def test_a_dot_divides_a_name_only_behind_a_table(person: str, tmp_path: Path) -> None:
     """One name of the person in both tables, and one of the key of a public one, in Python and in a study file."""

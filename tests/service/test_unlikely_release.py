@@ -52,7 +52,6 @@ def test_the_refusal_names_the_answers_and_what_would_help() -> None:
 
 
 @pytest.mark.loop(3)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 @pytest.mark.parametrize("question", ["median(y)", "mean(y) by g", "iqr(y)"])
 def test_a_refusal_names_the_smaller_cap_that_would_help(question: str, adjacency: Any) -> None:
@@ -110,7 +109,6 @@ def test_a_refusal_names_interval_no_where_replies_are_likely_without_intervals(
     assert "interval=no" not in str(told.value)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("question", "helps"),
     [
@@ -222,7 +220,6 @@ def test_a_warning_is_about_the_people_that_a_plan_was_told() -> None:
     assert _warned(of, "mean(y)", LITTLE) == ""
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("rows", "warns"), [(1, True), (4, False)])
 def test_a_warning_is_about_the_rows_that_a_plan_was_told(rows: int, warns: bool) -> None:
     of = _several()
@@ -266,7 +263,6 @@ def _several(**more: Any) -> rt.Study:
     )
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("question", ["median(y)", "iqr(y)", "mean(y)", "median(y, method=M)"])
 def test_what_a_plan_says_helps_does_help(question: str) -> None:
     of = _several()

@@ -99,7 +99,6 @@ def _of_dates(questions: list[str], people: int, **plan: object) -> Plan:
     return study.plan(questions, people=people, **plan)  # type: ignore[arg-type]  # one of its two ways to ask
 
 
-@pytest.mark.few(1)
 @pytest.mark.loop(7)
 @pytest.mark.parametrize(
     ("question", "want"),

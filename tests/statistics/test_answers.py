@@ -226,7 +226,6 @@ BOUNDED = ("mean(x)", "sd(x)", "proportion(g, value=1)", "median(x)", "iqr(x)", 
 FREE = ("mean(x, method=clipped)", "median(x)", "iqr(x)", "quantile(x, 0.9)", "log_mean(x)")
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("column", "text"), [*((real(0, 100), text) for text in BOUNDED), *((real(), text) for text in FREE)]
 )

@@ -90,7 +90,6 @@ def test_the_mean_of_values_cut_to_the_released_ends_is_covered_whatever_the_law
     assert too_high(wide, len(found)), wide / len(found)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["lognormal(0, 1)", "Pareto(1.5)", "5 % outliers"])
 def test_the_claim_of_0_1_0_is_refuted_by_the_same_judgement(name: str) -> None:
     """The same intervals do not hold the mean of all values, which was said of them."""

@@ -19,7 +19,6 @@ RANGES = [("1700000000", "1700000100"), ("10000000", "10000001"), ("-20", "-19")
 
 
 @pytest.mark.loop(2)
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("low", "high"), RANGES)
 @pytest.mark.parametrize("method", ["", ", method=histogram"])
 def test_a_density_far_from_zero_has_the_mean_of_its_values(low: str, high: str, method: str) -> None:

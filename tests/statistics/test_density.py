@@ -100,7 +100,6 @@ MUTANTS: dict[str, Callable[[DensityTest, Table], int]] = {
 
 
 @pytest.mark.loop(2)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_are_refuted(name: str) -> None:
     test = made(SUBSTITUTE)

@@ -265,7 +265,6 @@ def like(law: str, count: int, seed: int) -> np.ndarray[tuple[int, ...], np.dtyp
     return np.clip(values, 0.0, 1.0)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("law", ["normal", "lognormal"])
 @pytest.mark.parametrize(("near", "people"), [(ADD, None), (SUB, 300)])
 def test_the_epsilon_that_is_named_tells_and_less_does_not(law: str, near: Adjacency, people: int | None) -> None:
@@ -292,7 +291,6 @@ def test_the_epsilon_that_is_named_tells_and_less_does_not(law: str, near: Adjac
     assert told((times - 1) * Fraction(1, 10), "less")[0] < 0.45
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("law", ["normal", "lognormal"])
 def test_a_plan_of_checks_says_how_closely_shares_are_checked(law: str) -> None:
     """Half of the releases are within it, by a quarter; the half-width of one count was half of it."""

@@ -94,7 +94,6 @@ def off_table(density: Density, values: Floats) -> bool:
 
 
 @pytest.mark.loop(3)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("method", list(OPTIONS))
 @pytest.mark.parametrize(("kind", "n"), [("add_remove", 300), ("substitute", 300), ("add_remove", 3_000)])
 def test_intervals_hold_the_law(method: Method, kind: Kind, n: int) -> None:
@@ -112,7 +111,6 @@ def test_intervals_hold_the_law(method: Method, kind: Kind, n: int) -> None:
     assert missed.max() <= MISSES, missed
 
 
-@pytest.mark.few(1)
 @pytest.mark.loop(3)
 @pytest.mark.parametrize("method", ["histogram", "adaptive", "tree", "auto"])
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])

@@ -108,7 +108,6 @@ def test_rows_keep_the_relation_of_skewed_columns_and_cells_of_equal_width_do_no
     assert np.mean(even, axis=0).sum() > 1.5 * (values + ranks)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("seek", [False, True])
 def test_a_column_has_the_law_of_its_records_with_atoms_and_without(*, seek: bool) -> None:
     """Without a search values were read in another unit than they were asked for in: all mass was at the bound."""

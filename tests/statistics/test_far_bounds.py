@@ -50,7 +50,6 @@ def test_questions_of_far_bounds_end_in_an_answer_or_in_words(low: str, high: st
     assert any(answered)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("asked", "high"), [("mean(x)", "1e299"), ("regress(y ~ x)", "1e100"), ("density(x)", "1e-250")]
 )

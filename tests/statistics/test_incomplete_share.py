@@ -50,7 +50,6 @@ def coverage(made: IncompleteStep, odd: int, name: str) -> float:
     return covered / RUNS
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("odd", [500, 2500])
 @pytest.mark.parametrize(("adjacency", "rows_each"), [("add_remove", 1), ("add_remove", 4), ("substitute", 1)])
 def test_the_interval_of_a_share_covers(adjacency: Kind, rows_each: int, odd: int) -> None:

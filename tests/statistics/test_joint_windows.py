@@ -107,7 +107,6 @@ def columns(base: Cells) -> Iterator[NDArray[np.float64]]:
 
 
 @pytest.mark.loop(3)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.parametrize("slices", [3, 1 << 10])
 def test_draws_of_windows_are_those_of_all_values(

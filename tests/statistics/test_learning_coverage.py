@@ -126,7 +126,6 @@ def test_logistic_intervals_cover_between_93_and_97(
 
 
 @pytest.mark.loop(1)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("delta", [Fraction(0), TINY], ids=["pure", "approximate"])
 def test_logistic_intervals_hold_where_rows_of_a_person_are_alike(delta: Fraction) -> None:
     """500 persons of four equal rows; intervals that take the rows for drawn one by one hold about .7."""

@@ -69,7 +69,6 @@ def told(made: PlannedStep[Integers], people: int, spread: float, runs: int) -> 
     return replies / runs
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("columns", "people"), [(1, 300), (2, 1200), (2, 3000), (3, 2500)])
 def test_a_shape_that_is_always_told_or_never_is_so_in_releases(columns: int, people: int) -> None:
     """Ten releases of each shape: all or none of five made-up tables stands for at least or at most half of them.

@@ -223,7 +223,6 @@ def test_few_values_above_0_have_no_reply(kind: Kind) -> None:
     assert answer.outcome == NO_REPLY
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("text", "column", "refusal"),
     [

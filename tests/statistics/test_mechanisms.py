@@ -75,7 +75,6 @@ def _tempered(specimen: Specimen[Any, Any], found: Counter[object], power: float
     return lambda out: specimen.mass(specimen.here, out) ** power / total
 
 
-@pytest.mark.few(1)
 @pytest.mark.loop(16)  # of the specimens whose law is tested
 @pytest.mark.parametrize("power", [1.25, 0.8], ids=["too little noise", "too much noise"])
 @pytest.mark.parametrize("specimen", SPECIMENS, ids=NAMES)

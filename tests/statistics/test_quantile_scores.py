@@ -60,7 +60,6 @@ def test_adding_a_row_moves_no_score_by_more_than_the_sensitivity(level: Fractio
 
 
 @pytest.mark.loop(3)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("level", LEVELS)
 def test_replacing_a_row_moves_no_score_by_more_than_the_sensitivity(level: Fraction) -> None:
     worst = 0

@@ -42,7 +42,6 @@ def asked(method: str, kind: str) -> tuple[float, int, int]:
 
 
 @pytest.mark.loop(1)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_quartiles_of_ages_are_narrower_than_joint_ones_and_hold(kind: str) -> None:
     width, held, of = asked("", kind)

@@ -126,7 +126,6 @@ def test_the_bound_of_a_block_is_below_each_score_within() -> None:
                 assert int(inside.weights.sum()) == int(found.runs.weights[run])
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("column", COLUMNS, ids=repr)
 def test_sorted_cells_and_counted_ones_are_the_same_column(column: Column) -> None:
     """Numbers of values and of ties, magnitudes, and runs among even cells, between some of them and in the prior."""

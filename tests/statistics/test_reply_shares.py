@@ -185,7 +185,6 @@ def test_a_few_hundred_values_have_a_reply_that_holds(
     assert len(told(text, law, n, 80)) < 0.2 * 80 * cells
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("text", "law", "n"),
     [

@@ -75,7 +75,6 @@ def test_location_covers_its_functional_at_the_released_distance(name: str) -> N
 
 
 @pytest.mark.loop(2)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["lognormal(0, 2)", "Pareto(1.5)", "exponential", "heaped at fives"])
 def test_the_trimmed_mean_covers_that_of_the_population_where_sampling_is_most_of_its_error(name: str) -> None:
     law, many = CUT_LAWS[name], np.sort(CUT_LAWS[name].draw(np.random.default_rng(1), 1_000_000))

@@ -336,7 +336,6 @@ def test_nobody_can_be_exposed_in_an_empty_table() -> None:
 # --- declared bounds --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 @pytest.mark.parametrize(
     ("question", "truth"),

@@ -177,7 +177,6 @@ def calls(made: JointQuantiles, data: Counts, seed: int) -> list[gate.Call]:
     return recorder.calls
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("column", COLUMNS, ids=repr)
 @pytest.mark.parametrize("slices", [3, 1 << 10])
 def test_all_draws_of_a_long_column_are_asked_what_those_of_its_counts_are(

@@ -239,7 +239,6 @@ def test_all_records_at_one_value_and_none_at_all_give_a_density() -> None:
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("cells", "epsilon", "people", "points", "said"),
     [

@@ -173,7 +173,6 @@ def truth_of(case: Case) -> float:
     return law.mean if case.text.startswith("mean") else law.quantile(0.5)
 
 
-@pytest.mark.few(1)
 @pytest.mark.loop(2)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_intervals_of_a_release_cover_and_their_mutants_do_not(case: Case) -> None:

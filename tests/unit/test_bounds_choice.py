@@ -80,7 +80,6 @@ def spread(made: BoundsChoiceStep, score: Callable[[Sequence[int]], Sequence[int
 
 
 @pytest.mark.loop(3)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("ladder", [UP, BOTH])
 @pytest.mark.parametrize("rows", [1, pytest.param(2, marks=pytest.mark.wide)])
@@ -165,7 +164,6 @@ def study(kind: Kind = "add_remove", **given: object) -> rt.Study:
     return rt.study(rows, adjacency=kind, columns=columns, budget=50, override="a test", **given)  # type: ignore[arg-type]
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_release_says_the_bounds_and_what_they_cut(kind: Kind) -> None:
     held = study(kind)

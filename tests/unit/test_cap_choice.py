@@ -101,7 +101,6 @@ def spread(kind: Kind, score: Score) -> int:
     return int(max(max(each) - min(each) for each in changes))
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("most", [1, 10**6])
 def test_a_score_of_another_spread_is_caught(kind: Kind, most: int) -> None:
@@ -113,7 +112,6 @@ def test_a_score_of_another_spread_is_caught(kind: Kind, most: int) -> None:
     assert spread(kind, mutant) > choice(kind).mechanism.sensitivity.bound
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_changes_of_scores_are_apart_by_what_is_declared_and_no_further(kind: Kind) -> None:
     assert spread(kind, CapChoiceStep.scores) == PARTS == choice(kind).mechanism.sensitivity.bound

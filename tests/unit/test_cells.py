@@ -66,7 +66,6 @@ def exact(value: float) -> Fraction:
     return Fraction(value) if math.isfinite(value) else Fraction(10) ** 400 * (1 if value > 0 else -1)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("cells", ALL.values(), ids=ALL)
 @given(values=st.lists(VALUES, min_size=2, max_size=20))
 def test_cells_grow_with_the_value(cells: Cells, values: list[float]) -> None:

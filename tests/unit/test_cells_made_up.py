@@ -40,7 +40,6 @@ COLUMNS: dict[str, Column] = {
 }
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("person", [Person("add_remove"), Person("substitute", "who", rows=3)])
 def test_made_up_rows_fit_the_schema(person: Person) -> None:
     schema = Schema(COLUMNS, person)

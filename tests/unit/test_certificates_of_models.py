@@ -75,7 +75,6 @@ def test_every_estimator_is_tested_here() -> None:
     assert made - set(OURS) == set(ALL)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("made", ALL)
 def test_a_fit_verifies_and_whatever_is_changed_in_it_does_not(made: Callable[..., Any]) -> None:
     ledger = account()

@@ -111,7 +111,6 @@ def test_wide_and_combining_signs_are_counted_as_a_terminal_shows_them() -> None
     assert [size(text) for text in ("ab", "町", "e\u0301", "a\nbcd")] == [2, 2, 1, 3]
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("quiet", "escapes"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
 def test_a_terminal_shows_styles_and_its_width_is_kept(quiet: dict[str, str], escapes: bool) -> None:
     master, slave = os.openpty()

@@ -48,7 +48,6 @@ def test_an_unknown_order_is_not_overlooked() -> None:
         content(QueryResult(orders=(object(),)))  # type: ignore[arg-type]
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("query", [OrderedValues("x", Fraction(1, 2)), OrderedValues("x", Fraction(1, 2), NEEDS)])
 def test_one_value_more_is_another_content(query: Query) -> None:
     schema = Schema({"x": real()}, Person("add_remove"))

@@ -190,7 +190,6 @@ def disagreements(seed: int) -> list[str]:
     ]
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_of_one_column_every_contradiction_is_found(seed: int) -> None:
     assert disagreements(seed) == []
@@ -224,7 +223,6 @@ WRONG: tuple[tuple[str, Callable[..., object]], ...] = (
 )
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("name", "wrong"), WRONG)
 def test_a_contradiction_that_is_missed_is_seen(
     name: str, wrong: Callable[..., object], monkeypatch: pytest.MonkeyPatch

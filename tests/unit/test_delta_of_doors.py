@@ -169,7 +169,6 @@ def test_try_anyway_is_of_a_release_and_a_plan_says_so(call: str) -> None:
         getattr(_study(), call)("mean(x)", epsilon=1, try_anyway=True)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("question", "note"),
     [

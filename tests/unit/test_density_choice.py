@@ -131,7 +131,6 @@ def test_the_rule_grows_with_the_root_of_n_epsilon_and_ends_at_the_finest() -> N
     assert smaller.pair(10_000)[0].detail == made.pair(100)[0].detail
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("values", [1, 5, 81, 500, 1024])
 def test_a_private_choice_among_few_whole_numbers_has_a_bar_for_each(values: int) -> None:
     """Each whole number may have its own share, which no wide bar and no curve shows; real columns keep their list."""
@@ -159,7 +158,6 @@ def test_nothing_is_paid_for_a_choice_that_public_numbers_make() -> None:
     assert "was not needed" in density(private, np.random.default_rng(1).random(1_000_000), "private").words[0]
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_a_choice_comes_near_the_records(kind: Kind) -> None:
     """2,000 rows of Beta(4, 4): the mean within .05; the plan says what to expect."""
@@ -215,7 +213,6 @@ def test_bars_of_auto_have_intervals_as_narrow_as_those_of_the_same_histogram() 
         assert here.noise < found.wander
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("count", "cells"), [(1, "auto"), (2, "auto"), (1, None)])
 def test_bounds_of_one_shape_share_the_matrices_of_a_choice(count: int, cells: Literal["auto"] | None) -> None:
     """A release whose bounds are chosen privately prepares a density at each of about 90; each had matrices anew."""

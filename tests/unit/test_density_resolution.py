@@ -115,7 +115,6 @@ def test_a_search_lists_the_multiples_of_a_resolution() -> None:
     assert step_of(even("x", Fraction(0), Fraction(10_000), 1)) == 20
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("names", [["wage"], ["wage", "age"]])
 def test_rows_of_wages_in_steps_of_fifty_keep_their_values(names: list[str]) -> None:
     generator = np.random.default_rng(5)

@@ -74,7 +74,6 @@ def test_no_word_repeats_across_fork_threads_and_spawn_in_a_million() -> None:
     assert len(np.unique(words)) == len(words)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("draw", [one_discrete_laplace, one_discrete_gaussian])
 def test_values_drawn_ahead_are_not_given_out_again_in_a_fork(draw: object) -> None:
     wide = 1 << 55 if draw is one_discrete_laplace else 1 << 110

@@ -100,7 +100,6 @@ def test_a_sum_adds_all_rows_of_a_person_up_to_what_the_cap_can_reach_and_says_s
     assert "values cut to [-1, 9], at most 2 of each person, drawn for this release, in each group of g" in by.estimand
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 @pytest.mark.parametrize(("constant", "words"), [(True, "the total of each person in a group"), (False, "at most 25")])
 def test_a_sum_by_group_is_as_noisy_as_one_of_the_rows_that_a_person_keeps(

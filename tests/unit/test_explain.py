@@ -227,7 +227,6 @@ def test_odds_pass_a_factor_a_tenth_larger_with_a_chance_of_at_most_11_delta(del
 # ---- all losses, all neighbours
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("loss", SEVEN, ids=lambda loss: type(loss).__name__)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute", "local"])
 def test_every_loss_is_put_in_words(loss: Loss, kind: Kind) -> None:

@@ -53,7 +53,6 @@ def random_row(chance: random.Random) -> dict[str, float | str | bool | None]:
     return {name: cell_of(cell, COLUMNS[name]) for name, cell in cells.items()}
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_text_and_tree_name_one_another(seed: int) -> None:
     maker = Maker(COLUMNS, random.Random(seed))
@@ -208,7 +207,6 @@ def test_a_formula_has_no_truth_value_of_its_own() -> None:
         rt.col("age").greatest(object())  # type: ignore[arg-type]
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_no_text_ends_in_anything_but_a_tree_or_a_refusal(seed: int) -> None:
     maker, kept = Maker(COLUMNS, random.Random(seed)), 0

@@ -33,7 +33,6 @@ EPSILONS = ("1e-300", "1e-20", "1", "1e20", "1e300")
 
 
 @pytest.mark.loop(9)  # every question once
-@pytest.mark.few(1)
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("place", range(len(BOUNDS)))
 def test_a_plan_at_the_ends_is_an_accuracy_or_a_refusal(asked: str, place: int) -> None:

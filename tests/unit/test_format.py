@@ -25,7 +25,6 @@ ALL = Person("add_remove")
 KEY = bytes(32)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: f"{form.decimal}{form.thousands}{' '.join(form.symbols)}")
 def test_the_engine_reads_the_numbers_that_the_format_says(form: Format) -> None:
     table = open_table({"x": WRITTEN, "k": list(range(len(WRITTEN)))}, schema_of(form))
@@ -99,7 +98,6 @@ def test_a_symbol_that_could_be_part_of_a_number_is_refused(symbols: tuple[str, 
         Format(symbols=symbols)
 
 
-@pytest.mark.few(1)
 def test_a_column_of_money_is_read_from_a_file_and_a_frame(tmp_path: Path) -> None:
     """Of 400 cells with a currency all count, where none did; the share of odd cells stands beside the mean."""
     cells = [f"{n % 90},50 €" for n in range(400)]

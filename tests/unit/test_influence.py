@@ -134,7 +134,6 @@ def test_one_row_moves_the_slope_of_r_h_by_no_more_than_its_estimating_equation_
 # --- figures and refusals ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("estimator", [*COLUMN, "slope"])
 def test_every_word_of_a_figure_lies_inside_it(estimator: Estimator, tmp_path: Path) -> None:
     sample: Any = line(60) if estimator == "slope" else quantiles("normal", 60)

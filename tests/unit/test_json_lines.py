@@ -87,7 +87,6 @@ def test_a_line_that_is_too_long_is_a_row_of_missing_cells(
     assert (found[1][0] is None) is (size >= 22) or size == 22
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["t.jsonl.gz", "t.ndjson", "t.NDJSON.gz"])
 def test_a_compressed_file_is_read_as_its_text_is(name: str, tmp_path: Path) -> None:
     content = b'{"x": 1}\n' * 70_000

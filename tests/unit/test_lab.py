@@ -80,7 +80,6 @@ def unseen(drawn: Figure) -> set[Text]:
     return found
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("name", PICTURES)
 def test_every_word_of_a_figure_lies_inside_it_and_on_no_other(name: str) -> None:
     from matplotlib.text import Text

@@ -258,7 +258,6 @@ def study(**own: Any) -> rt.Study:
     return rt.study(rows, **{"adjacency": "add_remove", "columns": columns, "budget": 10, **own})
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_a_study_is_cross_validated_and_its_persons_stay_together(kind: Between) -> None:
     of = study(adjacency=kind, person="who", rows_each=2)

@@ -30,7 +30,6 @@ def study(kind: Any = "add_remove", people: int | None = None) -> rt.Study:
     )
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("model", [LinearRegression, LogisticRegression, StandardScaler])
 def test_a_fit_that_names_no_epsilon_says_what_it_costs(model: Any) -> None:
     from sklearn.base import clone

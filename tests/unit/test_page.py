@@ -238,7 +238,6 @@ def test_a_page_holds_the_outline_of_the_proof() -> None:
 
 
 @pytest.mark.loop(3)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("certificate", [EXAMPLE, hostile(), extreme(), made(), hostile_model(), hostile_session()])
 def test_a_page_runs_nothing_and_loads_nothing(certificate: Certificate) -> None:
     text = text_of(certificate)
@@ -264,7 +263,6 @@ def test_a_page_can_be_read_aloud(certificate: Certificate) -> None:
     assert [tag for tag, _ in tags.found].count("h1") == 1
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("certificate", [hostile(), hostile_model(), hostile_session()])
 def test_what_someone_typed_is_shown_as_text(certificate: Certificate) -> None:
     text = text_of(certificate)

@@ -123,7 +123,6 @@ def test_what_someone_typed_is_shown_as_text(name: str) -> None:
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", text)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_page_may_load_nothing(name: str) -> None:
     tags = Tags(text_of(name))

@@ -137,7 +137,6 @@ def test_sessions(name: str, tables: Tables, strict: None) -> None:
         assert session_replay.ran(talk, rows, Tape(STYLES[nth], nth, 0)).raised is None
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("asked", ASKED, ids=[one.name for one in ASKED])
 def test_releases_of_the_smallest_numbers(asked: Question, strict: None) -> None:
     study = rt.study(WILD, adjacency="add_remove", columns={"x": rt.real(0, 1), "y": rt.real(0, 1)}, budget=9)

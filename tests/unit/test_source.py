@@ -480,7 +480,6 @@ def test_arrays_hold_what_files_hold(cells: Any) -> None:
     assert values({"x": cells}, WHOLE) == {-100: 1, 1: 1, 2: 1, 100: 1}
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64"]
 )

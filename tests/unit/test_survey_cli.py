@@ -126,7 +126,6 @@ def test_a_record_is_checked_against_its_design_its_proof_and_its_answers(here: 
     assert done("check", "kept.json", "--json").document["ok"] is True
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("old", "new", "name"),
     [

@@ -191,7 +191,6 @@ def test_people_of_several_rows_are_told_that_rows_count_as_independent() -> Non
     assert any("independent" in text for text in getattr(step, "caveats", ()))
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("level", [0.05, 0.2])
 def test_the_power_of_a_density_is_how_often_it_is_found(level: float) -> None:
     """300 replayed draws: within .1 but for 2 runs in 1,000 at a power of one half; a twentieth beside it is seen.
@@ -212,7 +211,6 @@ def test_the_power_of_a_density_is_how_often_it_is_found(level: float) -> None:
         made.power(-1.0, N, level)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("bought", [False, True])
 def test_the_density_that_a_plan_says_is_seen_is_seen_with_power_eight_tenths(bought: bool) -> None:
     """300 replayed draws: within .1 of .8 but for 2 runs in 100,000; of a tenth less that is not so."""

@@ -179,7 +179,6 @@ def test_rows_of_one_person_are_said_to_be_taken_as_equal() -> None:
 # --- releases and plans -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("adjacency", RELATIONS)
 def test_a_release_answers_with_effect_statistic_and_p_value(adjacency: Kind) -> None:
     study = a_study(adjacency=adjacency)

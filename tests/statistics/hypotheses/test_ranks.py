@@ -166,7 +166,6 @@ def test_the_farthest_mean_rank_has_an_interval_that_covers() -> None:
 
 
 @pytest.mark.loop(2)
-@pytest.mark.few(1)
 @pytest.mark.parametrize("groups", [2, 3])
 @pytest.mark.parametrize("kind", ["skewed", "tied"])
 def test_the_interval_covers_the_effect_in_the_values_which_ties_in_bins_hide(kind: str, groups: int) -> None:
