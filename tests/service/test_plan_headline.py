@@ -289,7 +289,7 @@ def test_a_declared_resolution_is_the_step_that_a_plan_rounds_to(question: str, 
     assert min(every) / 2 <= fmean(found) <= max(every)  # the range holds heaped values all the same
     untold = planned(None)[1]
     assert (untold.headline[0] or 0.0) * unit > 3 * first
-    assert "values as often equal as in public columns; declare a resolution if they are not" in untold.note
+    assert "values as often equal as in public columns; noise is less if they are not," in untold.note
     if bounds:
         coarse = planned("0.1")[1]  # 13 values of a step: they are tied
         assert (coarse.headline[0] or 0.0) > 3 * first

@@ -173,3 +173,19 @@ def test_values_too_few_for_one_end_have_no_reply() -> None:
     """By luck at most one table in a hundred: four of 60 come once in 300 of such tests, and the tables are fixed."""
     found = replies(answers("0.9", "in tens", "add_remove", 450, 60))
     assert scipy.stats.binom.sf(len(found) - 1, 60, 0.01) > 1e-2
+
+
+def test_a_plan_tells_how_wide_an_interval_with_one_end_is() -> None:
+    """Heaped values had been left out of its range, which ended at a hundredth of what releases had."""
+    generator, level, n, epsilon = np.random.default_rng(7), "0.9", 9_275, "0.1425"
+    column, truth = real(-100_000, 1_000_000, resolution="1"), Person("add_remove")
+    step = prepare(parse(f"quantile(x, {level})"), Setting(schema_of(column, truth), None), Fraction(epsilon))
+    assert isinstance(step, QuantileStep)
+    told = step.expected(9_000)
+    shares = {shape: noise for shape, noise, _ in told.others}
+    heaped = np.round(generator.exponential(25_000, n), -2)
+    (found,) = replies([answered(step, Fake(step.draws.setting.schema, {"x": heaped}), Replayed("a fortune"))])
+    assert found.high == 1_000_000
+    assert max(noise for noise in shares.values() if noise) >= found.noise > 0.5 * (shares[HEAPED] or 0.0)
+    assert (told.headline[0] or 0.0) < found.noise / 50  # that of values mostly apart, as the resolution tells
+    assert "P(one end is the bound): usual 0 · heaped .999" in told.note

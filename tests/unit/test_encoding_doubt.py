@@ -139,3 +139,13 @@ def test_many_unlisted_labels_name_the_encoding_as_one_cause(
     schema = Schema({"ward": Category(among)}, Person("add_remove"), Format(has_encoding=told))
     share = Estimate(low + 0.1, low, low + 0.2, 0.1, 0.0)
     assert ("encoding of a CSV file" in words(IncompleteRows(("ward",), Reply(share)), schema)) is named
+
+
+@pytest.mark.parametrize(
+    ("low", "among", "named"), [(0.2, ("Male", "Female"), True), (0.0, ("Male",), False), (0.2, ("m", "f"), False)]
+)
+def test_many_unlisted_labels_name_other_capitals(low: float, among: tuple[str, ...], named: bool) -> None:
+    schema = Schema({"sex": Category(among)}, Person("add_remove"))
+    share = Estimate(low + 0.1, low, low + 0.2, 0.1, 0.0)
+    said = words(IncompleteRows(("sex",), Reply(share)), schema)
+    assert ("if cells have other capitals, list these too and ask by lower(sex)" in said) is named

@@ -308,3 +308,10 @@ def test_a_list_of_values_may_stand_in_square_brackets() -> None:
     assert expression_text.read("g in ['a', \"b\"]") == expression_text.read("g in ('a', 'b')")
     with pytest.raises(QuestionError, match="list one value or more"):
         expression_text.read("g in []")
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("male", "Male"), ("FEMALE", "Female"), ("Mal", "Male")])
+def test_a_key_in_other_capitals_is_the_one_that_was_meant(typed: str, meant: str) -> None:
+    """Letter by letter "male" is nearer to Female, which would answer of the others."""
+    with pytest.raises(Refusal, match=rf"Did you mean {meant}\?"):
+        bind(expression_text.read(f'sex = "{typed}"'), {"sex": category(["Female", "Male"])})

@@ -187,6 +187,14 @@ def test_several_questions_state_what_one_person_tells_in_all(here: Path) -> Non
     assert run("survey", "check", "kept.json").code == 6
 
 
+def test_answers_in_a_column_of_another_name_are_found_by_the_option_that_a_refusal_names(here: Path) -> None:
+    done("design", "affair", "--question", QUESTION)
+    (here / "answers.csv").write_text("Answer\n" + "yes\nno\nno\n" * 40, "utf-8")
+    typed = ("survey", "estimate", "answers.csv", "--design", "affair.survey.toml")
+    assert "such as --column Answer." in run(*typed).said
+    assert run(*typed, "--column", "Answer").code == 0
+
+
 def test_answers_that_contradict_the_design_end_with_code_6(here: Path) -> None:
     done("design", "affair", "--question", QUESTION)
     (here / "answers.csv").write_text("answer\n" + "Yes\nno\nno\n" * 40, "utf-8")

@@ -18,7 +18,7 @@ from reticent.atomic_file import replace
 from reticent.cli import exit_codes, layout, options
 from reticent.cli.parser import AT_LEAST_ONE, NUMBER, PATH, Declared, Verb, argument
 from reticent.cli.survey_design import designs_of, read_design
-from reticent.data.format import LONGEST_TITLE
+from reticent.data.format import LONGEST_TITLE, nearest
 from reticent.data.source import names_of
 from reticent.errors import QuestionError, SpecError, first_of
 
@@ -284,7 +284,9 @@ def _columns(
         found.append((where, who, which))
         for wanted in (where, who, which, *by):
             if names and wanted is not None and wanted not in names:
-                raise QuestionError(f"There is no column '{wanted}'. Columns: {first_of(names)}.")
+                near = nearest(where, names) if wanted == where and column is None and size == 1 else None
+                hint = f" The column of the answers is named by --column, such as --column {near}." if near else ""
+                raise QuestionError(f"There is no column '{wanted}'.{hint} Columns: {first_of(names)}.")
     return found
 
 

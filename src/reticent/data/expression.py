@@ -16,7 +16,6 @@ Stability. A cell of the result depends on the cells of its own row and on publi
 
 from __future__ import annotations
 
-import difflib
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -323,8 +322,8 @@ def _key(one: Tree, among: Sequence[Key]) -> Bound:
     if type(among[0]) is bool and key in ("true", "false"):
         key = key == "true"
     if key not in among or type(key) is not type(among[0]):
-        near = difflib.get_close_matches(str(key), [str(known) for known in among], n=1)
-        hint = f" Did you mean {near[0]}?" if near else ""
+        near = nearest(str(key), map(key_text, among))
+        hint = f" Did you mean {near}?" if near else ""
         quotes = "" if isinstance(among[0], str) else " They stand without quotes."
         raise refusal(f"{key!r} is not among the listed keys: {first_of(map(key_text, among))}.{hint}{quotes}")
     return KeyLiteral(key), Labels((key,))

@@ -5,7 +5,6 @@ An operator or function stands in ``_OPERATIONS`` or has a reading of its own. A
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -13,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from reticent.data.expression_tree import Application, KeyLiteral, NumberLiteral, Tree, joined
+from reticent.data.format import nearest
 from reticent.errors import first_of
 from reticent.sql.syntax import name_of, only_part, parts, refusal
 from reticent.sql.view import RowView
@@ -242,9 +242,8 @@ def column_of(
         return alike[0]
     if not alike and name.lower() in elsewhere:
         raise refusal(elsewhere[name.lower()])
-    lower = {one.lower(): one for one in columns}
-    near = difflib.get_close_matches(name.lower(), lower, n=1)
-    hint = f" Did you mean {lower[near[0]]}?" if near else ""
+    near = nearest(name, columns)
+    hint = f" Did you mean {near}?" if near else ""
     quotes = " A text stands in single quotes." if quoted else ""
     raise refusal(f"There is no column '{name}'.{hint}{quotes} Declared columns: {first_of(columns)}.")
 

@@ -41,6 +41,11 @@ OPTIONS: Final = {  # of other tools, with those of ours that each may mean
     **dict.fromkeys(("eps", "ε"), ("epsilon",)),
 }
 EXTREMES: Final = {"min": "0.01", "minimum": "0.01", "max": "0.99", "maximum": "0.99"}
+COMPARED: Final = ("difference", "diff", "ratio", "compare")
+COMPARES: Final = (
+    "'{}' compares answers. Ask each, or one by group, and then, at no charge, release.ratio(…) or "
+    "release.difference(…), on the command line: reticent compare."
+)
 LISTS: Final = ("levels", "edges", "atoms", "among", "reference")
 SEVERAL: Final = ("of", "names")  # positions that take all that stands without a name
 _VERB: Final = re.compile(r"\s*([A-Za-z_]+)\s*")
@@ -73,10 +78,7 @@ def parse(text: str, kinds: Mapping[str, type[Statistic]] = KINDS) -> Ask:
         if re.fullmatch(r"\s*(\*|select\b.*)\s*", text, re.IGNORECASE | re.DOTALL):
             raise QuestionError("Rows cannot be released. Ask for counts, means, quantiles, or: reticent synth.")
         if _OF_ANSWERS.match(text):
-            raise QuestionError(
-                f"'{text}' compares answers. Ask each, and then, at no charge, release.ratio(…) or "
-                "release.difference(…), on the command line: reticent compare."
-            )
+            raise QuestionError(COMPARES.format(text))
         person = " What each person has is averaged by mean(x, per=person)." if _PERSON.search(text) else ""
         raise QuestionError(
             f"'{text}' cannot be read.{person} Write for example: count, mean(x), quantile(x, 0.9), mean(x) by g."
@@ -119,6 +121,8 @@ def _no_statistic(text: str, verb: str, plain: Sequence[str], kinds: Mapping[str
     """The refusal of an unknown statistic, with the nearest one and the question as it would be written."""
     if whole := QUESTIONS.get(verb) or CORRELATION.get(verb):
         return QuestionError(unknown("statistic", verb, kinds, _filled(whole, plain)))
+    if verb in COMPARED:
+        return QuestionError(COMPARES.format(text))
     meant = synonyms().get(verb) or nearest(verb, kinds)
     refused = unknown("statistic", verb, kinds, meant)
     if meant is None or meant not in kinds:

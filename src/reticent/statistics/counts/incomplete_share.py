@@ -376,7 +376,7 @@ def words(beside: IncompleteRows, schema: Schema) -> str:
     columns = beside.columns
     which, then = f"have {odd_cells(columns, schema)}", instead(columns, schema)
     advice = f"; {shares.DECLARED}{', '.join(_ways(columns, schema))}" if shares.most(beside.outcome) else ""
-    advice = advice or _encoding_words(beside, schema)
+    advice = advice or _encoding_words(beside, schema) or _spelling_words(beside, schema)
     found = beside.outcome
     many = isinstance(found, Reply) and found.value.low > MANY
     dates = _date_words(columns, schema) if advice or many or shares.unclear(found) else ""
@@ -394,6 +394,20 @@ def _encoding_words(beside: IncompleteRows, schema: Schema) -> str:
         return ""
     have = f"{listed(odd, 'and')} {'has' if len(odd) == 1 else 'have'}"
     return f"; one cause may be the encoding of a CSV file, which is not stated: {have} {WITH_ACCENTS}"
+
+
+def _spelling_words(beside: IncompleteRows, schema: Schema) -> str:
+    """Words on what to declare where many cells are none of the listed texts: they may have other capitals."""
+    found = beside.outcome
+    if not isinstance(found, Reply) or found.value.low <= MANY:
+        return ""
+    columns = [(name, schema.stored.get(name)) for name in needed(schema, beside.columns)]
+    cased = [
+        name
+        for name, column in columns
+        if isinstance(column, Category) and any(key != key.lower() for key in column.among if isinstance(key, str))
+    ]
+    return f"; if cells have other capitals, list these too and ask by lower({cased[0]})" if cased else ""
 
 
 def _date_words(columns: tuple[str, ...], schema: Schema) -> str:

@@ -64,6 +64,7 @@ def _expected(draws: QuantileDraws, people: int) -> ExpectedAccuracy:
     note = f"for a standard deviation of 1/{part} of the range" if bounded else shapes.unit_words(spread=draws.spread)
     note += f", weights {weights[1].words}" if told else ""
     heaped = draws.pricing.size is not None and dict(both)[HEAPED] >= LIKELY
+    one_end = bounded and draws.pricing.size is not None and not heaped and dict(replies)[HEAPED] >= LIKELY
     mechanism, crowd = draws.pricing.size, draws.pricing.crowd / draws.unit
     column = draws.cells, ranks.resolution(draws.query.column, draws.setting)
     values = shapes.values_words(*column, size, crowd, mechanism, unit=draws.unit) if heaped else "normal"
@@ -72,7 +73,7 @@ def _expected(draws: QuantileDraws, people: int) -> ExpectedAccuracy:
     note += _one_end_words(replies, both)
     alike = draws.pricing.size is not None and shapes.typically_tied(*column, size, crowd, mechanism, unit=draws.unit)
     alike = alike or (bounded and _ties_of(draws, _typical(draws), size))
-    others = _other_columns(draws, size, squares, tied=tied, heaped=heaped, alike=alike)
+    others = _other_columns(draws, size, squares, tied=tied, heaped=heaped, one_end=one_end, alike=alike)
     of_weights = [
         (name, *_widths(draws, one.powers[1] * rows, one.squares, None, tied=tied))
         for one, (name, chance) in zip(weights[1:], told, strict=True)
@@ -83,7 +84,7 @@ def _expected(draws: QuantileDraws, people: int) -> ExpectedAccuracy:
         note += shapes.more_words(widths.get(HEAPED), widths.get(often.name))
     unit = "" if bounded else shapes.unit_of(spread=draws.spread)
     typical = often.name if bounded else HEAPED if alike else ""
-    if alike and not heaped:  # a typical column has no reply, or one end alone: no width is that of one which has both
+    if alike and not heaped and not one_end:  # a typical column has no reply
         others = ((USUAL, noise, sampling), *(one for one in others if one[0] != typical))
         noise = sampling = None
     found = ExpectedAccuracy(
@@ -141,27 +142,33 @@ def _weights(draws: QuantileDraws, rows: float) -> tuple[WeightShape, ...]:
 
 
 def _other_columns(
-    draws: QuantileDraws, size: float, squares: float, *, tied: bool, heaped: bool, alike: bool
+    draws: QuantileDraws, size: float, squares: float, *, tied: bool, heaped: bool, one_end: bool, alike: bool
 ) -> tuple[tuple[str, float, float], ...]:
-    """Half-widths for the other public shapes of a column between bounds, and for heaped values."""
+    """Half-widths for the other public shapes of a column between bounds, and for heaped values.
+
+    Where tied values have ``one_end``, the other is a bound: their interval is at most as long as the range.
+    """
+
+    def widths(shape: ColumnShape | None, ties: bool) -> tuple[float, float]:
+        noise, sampling = _widths(draws, size, squares, shape, tied=ties)
+        return (_width(draws) / 2.0 if ties and one_end else noise), sampling
+
     found = []
     typical = _typical(draws)
-    if heaped and not tied:
-        heap = None if draws.cells.free else typical
-        found.append((HEAPED, *_widths(draws, size, squares, heap, tied=True)))
+    if (heaped or one_end) and not tied:
+        found.append((HEAPED, *widths(None if draws.cells.free else typical, True)))
     if draws.cells.free:
-        each = shapes.of_free(heaped=heaped)
-        return (*found, *((name, *_widths(draws, size, squares, one, tied=ties)) for name, one, ties in each))
-    found.append((typical.name, *_widths(draws, size, squares, typical, tied=alike)))
+        return (*found, *((name, *widths(one, ties)) for name, one, ties in shapes.of_free(heaped=heaped)))
+    found.append((typical.name, *widths(typical, alike)))
     step = 0.0 if draws.cells.step is None else float(draws.cells.step) / _width(draws)
     values = min(shapes.ROUNDED, round(1.0 / step) + 1) if step else shapes.ROUNDED
     for shape in (shapes.TYPICAL, *shapes.OTHERS, shapes.rounded(float(draws.levels[0]), values)):
         if shape is typical:
             continue
         ties = _ties_of(draws, shape, size)
-        if heaped or not ties:
-            found.append((shape.name, *_widths(draws, size, squares, shape, tied=ties)))
-    return tuple(widths for widths in found if widths[1])  # a quantile that is a bound has no noise
+        if heaped or one_end or not ties:
+            found.append((shape.name, *widths(shape, ties)))
+    return tuple(shape for shape in found if shape[1])  # a quantile that is a bound has no noise
 
 
 def _widths(

@@ -157,7 +157,7 @@ FINENESS: Final = 25
 # Whole numbers between wider bounds lie as real numbers do: of 26 public columns of fewer than 600 rows none was tied.
 FEW_WHOLE: Final = 1000
 DECLARED: Final = 10 * FINENESS  # the same of a declared resolution without bounds: the note says what it hangs on
-TELLS: Final = "declare a resolution if they are not"
+TELLS: Final = "noise is less if they are not, which a declared resolution tells a plan"
 NO_SHAPE: Final = (
     "noise is less where many values equal the quantile, more in a gap between two groups"  # of no shape here
 )
