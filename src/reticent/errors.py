@@ -168,7 +168,7 @@ def door(call: Callable[P, T], word: Wording | None = None) -> Callable[P, T]:
         except ReticentError as told:
             if word is not None:
                 word(given[0] if given else None, told)
-            _quote_no_rows(told, [*given, *named.values()])
+            _quote_no_rows(told, _public(call, given, named))
             raise told.with_traceback(None) from told.__cause__
         except (TypeError, ValueError, AttributeError) as problem:
             if isinstance(problem, TypeError) and (words := _misfit(call, given, named)):
@@ -178,6 +178,30 @@ def door(call: Callable[P, T], word: Wording | None = None) -> Callable[P, T]:
             raise
 
     return opened
+
+
+def _public(call: Callable[..., object], given: tuple[object, ...], named: dict[str, object]) -> list[object]:
+    """The arguments but for those where rows belong: their text is never made, for a relation would run its query."""
+    import inspect
+
+    declared = inspect.signature(call)
+    try:
+        takes = declared.bind_partial(*given, **named).arguments
+    except TypeError:  # a call that does not fit is refused before it sees rows
+        return [*given, *named.values()]
+    numbers = {name for name in takes if "int" in str(declared.parameters[name].annotation)}  # rows to make up
+    of_rows = {*_OF_ROWS} - numbers - ({"y"} if "X" not in takes else set())
+    return [one for name, one in takes.items() if name not in of_rows]
+
+
+def _texts_of(given: object) -> tuple[str, ...]:
+    """The texts of an argument that can hold rows; none where it has none, since an error of its own quotes cells."""
+    try:
+        return repr(given), str(given)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # Polars raises one that is no Exception
+        return ()
 
 
 def _quote_no_rows(told: ReticentError, given: Iterable[object]) -> None:
@@ -199,7 +223,7 @@ def _quote_no_rows(told: ReticentError, given: Iterable[object]) -> None:
         if held and not any(str(next(iter(one))) in str(words) for words in told.args):
             continue  # nothing of it is quoted: its text may be long
         kind = _kind_of(one)
-        for text in (repr(one), str(one)):
+        for text in _texts_of(one):
             for quoted in (f"'{text}'", text, f"{text[:60]!r}", text[:60]):
                 told.args = tuple(str(words).replace(quoted, kind) for words in told.args)
                 if isinstance(told, SpecError):

@@ -118,6 +118,32 @@ def test_no_refusal_quotes_rows(kind: str) -> None:
     assert met > (5 if kind == "answer" else 30)
 
 
+def test_a_refusal_makes_no_text_of_the_rows() -> None:
+    """A relation would run its query for it, and an error there quotes a cell in place of the refusal."""
+
+    class Rows(dict[str, list[float]]):
+        def __repr__(self) -> str:
+            raise ValueError("id-31337 cannot be converted")
+
+    for given in (Rows(age=[1.0, 2.0]), {"age": Rows(age=[1.0])}):
+        with pytest.raises(rt.SpecError, match="no column 'nope'"):
+            rt.study(given, adjacency="add_remove", columns={"nope": rt.real(0, 5)}, budget=1)
+    with pytest.raises(rt.SpecError, match="no column 'nope'"):
+        rt.study(_failing(), adjacency="add_remove", columns={"nope": rt.real(0, 5)}, budget=1)
+    study = rt.study({"age": [1.0]}, adjacency="add_remove", columns={"age": rt.real(0, 5)}, budget=1)
+    with pytest.raises(rt.ReticentError) as refused:
+        study.release(_failing(), epsilon=1)
+    assert "id-31337" not in str(refused.value)
+
+
+def _failing() -> Any:
+    """A relation of one text that is no number, though the query says so."""
+    import duckdb
+
+    made = duckdb.connect().sql("SELECT CASE WHEN i = 3 THEN 'id-31337' ELSE '5' END AS t FROM range(9) q(i)")
+    return made.select("CAST(t AS INTEGER) AS age")
+
+
 def test_a_column_in_place_of_its_name_is_told_by_its_type() -> None:
     study, ages = _study(), rows()["age"]
     for call, words in (

@@ -16,6 +16,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from fractions import Fraction
 from numbers import Complex
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,7 +30,44 @@ if TYPE_CHECKING:
 
 ABSENT: Final = frozenset({"NAType", "NaTType"})
 DAY: Final = datetime.date(2000, 1, 2)  # of a time of any day
+DAY_SECONDS: Final = 86_400
+YEARS: Final = tuple(  # in seconds since 1970: the years of Python, less a day for the clocks of a zone
+    int((datetime.datetime(*day) - datetime.datetime(1970, 1, 1)).total_seconds())
+    for day in ((1, 1, 2), (9999, 12, 31))
+)
 MOST_DIGITS: Final = 4300  # of an integer that Python writes
+
+
+def within_years(column: Any) -> Any:
+    """A column of Polars or of Arrow's types in pandas, without the dates that Python has no object for.
+
+    Such a date, of the year 10000 or before year 1, is one missing cell. Its object would be an error of the whole
+    column, so that one row would decide between a reply and a fault. Nanoseconds reach no such year.
+    """
+    dtype = getattr(column, "dtype", None)
+    of_pandas = getattr(dtype, "pyarrow_dtype", None) is not None
+    dated = str(dtype).lower().startswith(("date", "timestamp"))
+    if not dated or not (of_pandas or hasattr(column, "to_arrow")):
+        return column
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    held = pa.array(column) if of_pandas else column.to_arrow()
+    kind = held.type
+    if pa.types.is_date32(kind):
+        plain, steps = held.cast(pa.int32()).cast(pa.int64()), Fraction(1, DAY_SECONDS)
+    elif pa.types.is_date64(kind):
+        plain, steps = held.cast(pa.int64()), Fraction(1000)
+    elif pa.types.is_timestamp(kind) and kind.unit != "ns":
+        plain, steps = held.cast(pa.int64()), Fraction({"s": 1, "ms": 1000, "us": 1_000_000}[kind.unit])
+    else:
+        return column
+    first, last = (int(end * steps) for end in YEARS)
+    inside = pc.and_(pc.greater_equal(plain, first), pc.less_equal(plain, last))
+    kept = pc.if_else(inside, held, pa.scalar(None, kind))
+    if of_pandas:
+        return type(column)(type(column.array)(kept))
+    return type(column)(column.name, kept)
 
 
 def texts_of_objects(cells: Sequence[object], declared: Column | Text | None = None) -> pa.Array:

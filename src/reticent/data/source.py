@@ -453,11 +453,20 @@ def _from_array(column: Any, storage: Storage, spell: Spell) -> pa.Array:
     if isinstance(dtype, np.dtype) and dtype.kind == "M" and storage in ("seconds", "instants"):
         moments = np.asarray(column).astype("datetime64[s]")
         return numbers(moments.astype(np.int64), np.isnat(moments))
-    cells = column.tolist() if isinstance(dtype, np.dtype) and dtype.kind == "U" else list(column)
+    cells = column.tolist() if isinstance(dtype, np.dtype) and dtype.kind == "U" else list(_dated(column))
     if isinstance(dtype, np.dtype) and dtype.kind in "Mm":
         cells = [None if cell == "NaT" else cell for cell in np.asarray(column).astype(str).tolist()]
     found = spell(cells)
     return found if storage == "text" else normal(found, storage)
+
+
+def _dated(column: Any) -> Any:
+    """A column of objects of which none fails to be made."""
+    if isinstance(column, list | tuple):
+        return column
+    from reticent.data.object_texts import within_years
+
+    return within_years(column)
 
 
 def is_pandas(source: object) -> bool:
@@ -512,7 +521,7 @@ def _from_series(series: Any, storage: Storage, spell: Spell) -> pa.Array:
         moments = series.to_numpy(dtype="datetime64[ns]" if storage == "instants" else None)
         return _from_array(moments, storage, spell)
     if storage == "text":
-        return _from_array(series.astype(object).tolist(), storage, spell)
+        return _from_array(_dated(series).astype(object).tolist(), storage, spell)
     array = pa.array(series, from_pandas=True)
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 

@@ -209,7 +209,8 @@ def moment(raw: Expr, text: Expr, storage: Storage, calendar: Calendar, form: Fo
             found = _listed_date(_local(raw.cast("float64"), calendar.zone), form)
         case _:
             found = _read_moment(text, calendar)
-    return (found / double(calendar.step)).floor().cast("float64")
+    inside = clamp(found, -float(EXACT_DOUBLE), float(EXACT_DOUBLE))  # the last typed second is beyond an integer
+    return (inside / double(calendar.step)).floor().cast("float64")
 
 
 def _listed_date(found: Expr, form: Format) -> Expr:
