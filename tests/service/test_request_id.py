@@ -7,6 +7,7 @@ import pickle
 import signal
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -135,23 +136,32 @@ def test_an_answer_of_other_bounds_is_not_given_again(asked: str, changed: dict[
     assert not again().stored
     reasons = {"x": rt.real(0, 9, why="known", unit="m"), "t": rt.text(longest=9, why="free")}
     assert again(**({} if "x" in changed else reasons)).stored
-    with pytest.raises(rt.LedgerError, match=f"when {next(iter(changed))} had other bounds or another list"):
+    with pytest.raises(rt.LedgerError, match=f"when {next(iter(changed))} had another declaration"):
         again(**changed)
 
 
-@pytest.mark.parametrize("changed", [{"rows_each": 2}, {"na": ["9"]}, {"decimal": ","}, {"encoding": "latin-1"}])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        *({"rows_each": 2}, {"na": ["9"]}, {"decimal": ","}, {"encoding": "latin-1"}),
+        *(
+            {"columns": {"x": rt.real(0, 9, resolution=1), "g": rt.category(["a"])}},
+            {"columns": {"x": rt.real(0, 9), "g": rt.category(["a"], constant=True)}},
+        ),
+    ],
+)
 def test_an_answer_of_another_cap_or_notation_is_not_given_again(changed: dict[str, Any], tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("who,x\n" + "".join(f"p{nth % 90},{nth % 10}\n" for nth in range(300)))
+    (tmp_path / "t.csv").write_text("who,x,g\n" + "".join(f"p{nth % 90},{nth % 10},a\n" for nth in range(300)))
 
     def again(**terms: Any) -> Release:
+        told: dict[str, Any] = {"rows_each": 3, "columns": {"x": rt.real(0, 9), "g": rt.category(["a"])}}
         made = rt.study(
             tmp_path / "t.csv",
             adjacency="add_remove",
             person="who",
-            columns={"x": rt.real(0, 9)},
             budget=9,
             ledger=tmp_path / "t.ledger",
-            **{"rows_each": 3} | terms,
+            **told | terms,
         )
         return made.release(["mean(x)"], epsilon=1, record=rt.Record(request_id="r1"))
 
@@ -307,3 +317,46 @@ def test_a_selection_given_again_says_that_nothing_was_charged(study: rt.Study) 
 
 def test_a_prompt_takes_no_id(study: rt.Study) -> None:
     assert run("sql", "study.toml", "--request-id", "n").code == 2
+
+
+def test_an_answer_of_another_table_or_file_is_not_given_again(tmp_path: Path) -> None:
+    """They are under one ledger: a table of a database file, and one file of a pattern."""
+    import sqlite3
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with closing(sqlite3.connect(tmp_path / "a.db")) as made:
+        for name in "ab":
+            made.execute(f"CREATE TABLE {name} (x REAL)")
+            made.executemany(f"INSERT INTO {name} VALUES (?)", [(float(nth % 9),) for nth in range(300)])
+        made.commit()
+    for name in "ab":
+        pq.write_table(pa.table({"x": [float(nth % 9) for nth in range(300)]}), tmp_path / f"{name}.parquet")
+
+    def again(source: str, **terms: Any) -> Release:
+        ledger = tmp_path / ("database.ledger" if ".db" in source else "files.ledger")
+        told: dict[str, Any] = {"columns": {"x": rt.real(0, 9)}, "budget": 9, "ledger": ledger}
+        study = rt.study(source, adjacency="add_remove", **told | terms)
+        return study.release(["mean(x)"], epsilon=1, record=rt.Record(request_id="r1"))
+
+    for first, other in (("sqlite:///{}/a.db?table=a", "sqlite:///{}/a.db?table=b"), ("{}/*.parquet", "{}/a.parquet")):
+        assert not again(first.format(tmp_path)).stored
+        assert again(first.format(tmp_path)).stored
+        with pytest.raises(rt.LedgerError, match="used for another request"):
+            again(other.format(tmp_path))
+        with pytest.raises(rt.LedgerError, match="another declaration"):
+            again(first.format(tmp_path), people=300)
+
+
+def test_a_file_of_two_delimiters_has_two_answers(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x,a;x;b\n" + "1,1;9;3\n" * 300)
+
+    def again(delimiter: str) -> Release:
+        told: dict[str, Any] = {"columns": {"x": rt.real(0, 9)}, "budget": 9, "ledger": tmp_path / "t.ledger"}
+        study = rt.study(tmp_path / "t.csv", adjacency="add_remove", delimiter=delimiter, **told)
+        return study.release(["mean(x)"], epsilon=1, record=rt.Record(request_id="r1"))
+
+    assert not again(",").stored
+    with pytest.raises(rt.LedgerError, match="used for another request"):
+        again(";")

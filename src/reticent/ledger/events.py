@@ -249,7 +249,7 @@ def receipt_again(earlier: Entry, request_digest: str | None) -> Receipt:
     if event.request_digest != request_digest:
         raise LedgerError(
             f"This request id was used for another request, {event.id}. Nothing was charged. Choose another id: with "
-            "another cap or notation of cells a request is another one."
+            "another cap, part of a source or notation of cells a request is another one."
         )
     return Receipt(event.id, event.charge, earlier.digest, earlier.when, replayed=True)
 

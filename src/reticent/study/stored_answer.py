@@ -18,6 +18,7 @@ from reticent.data.expression_tree import write
 from reticent.data.format import Format
 from reticent.data.joins import lines
 from reticent.data.query import Keys
+from reticent.data.schema import Column, Real
 from reticent.errors import Fault, LedgerError, first_of
 from reticent.privacy.loss import words
 from reticent.privacy.serialization import canonical, digest_of
@@ -35,7 +36,14 @@ FOUND: Final = ("among",)  # keys of a text that a release found
 NOTATION: Final = ("encoding", "decimal", "thousands", "na", "sheet", "symbols")
 
 
-def request_digest(asked: Sequence[Ask], within: Cost, want: Mapping[str, float] | None, schema: Schema) -> str:
+def request_digest(
+    asked: Sequence[Ask],
+    within: Cost,
+    want: Mapping[str, float] | None,
+    schema: Schema,
+    delimiter: str = ",",
+    place: str = "",
+) -> str:
     """Digest of what a request asks: its questions, filter and formulas, what it may cost, and how rows are read.
 
     Parameters
@@ -48,6 +56,10 @@ def request_digest(asked: Sequence[Ask], within: Cost, want: Mapping[str, float]
         Half-widths by name, or None.
     schema : Schema
         Schema with filter, formulas and tables.
+    delimiter : str
+        Of the cells of a CSV file.
+    place : str
+        Of the rows: one file may have several tables, and a pattern is of several files, under one ledger.
 
     Returns
     -------
@@ -63,18 +75,42 @@ def request_digest(asked: Sequence[Ask], within: Cost, want: Mapping[str, float]
                 "where": "" if schema.where is None else write(schema.where),
                 "tables": list(lines(schema)),
                 "computed": {name: write(tree) for name, tree in schema.computed.items()},
-                **_read(schema),
+                **_read(schema, delimiter, place),
             }
         )
     )
 
 
-def _read(schema: Schema) -> dict[str, object]:
-    """The cap and the notation of cells, where they are not the usual ones: so ids from before these were told stay."""
+def _read(schema: Schema, delimiter: str, place: str) -> dict[str, object]:
+    """The terms by which rows are read, where they are not the usual ones: so ids from before these were told stay."""
     form, usual = schema.format, Format()
     told = {name: getattr(form, name) for name in NOTATION if getattr(form, name) != getattr(usual, name)}
-    rows = {} if schema.person.rows == 1 else {"rows": schema.person.rows}
-    return {**({"notation": told} if told else {}), **rows}
+    columns = {name: _unrecorded(column) for name, column in schema.columns.items()}
+    found = {
+        "notation": told,
+        "rows": "" if schema.person.rows == 1 else schema.person.rows,
+        "delimiter": "" if delimiter == "," else delimiter,
+        "part": _part(place),
+        "design": "" if schema.design is None or schema.design.cluster == 1 else schema.design.cluster,
+        "columns": {name: facts for name, facts in columns.items() if facts},
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _part(place: str) -> str:
+    """The table of a database file, or the pattern of several files; empty of a whole source."""
+    if place.startswith(("sqlite:", "duckdb:")):
+        return place.partition("?")[2]
+    return place if set("*?[") & set(place) and "://" not in place else ""
+
+
+def _unrecorded(column: Column) -> dict[str, object]:
+    """The facts of a declaration that certificates do not have."""
+    resolution = column.resolution if isinstance(column, Real) else None
+    return {
+        **({} if resolution is None else {"resolution": str(resolution)}),
+        **({"constant": True} if column.constant else {}),
+    }
 
 
 def earlier(study: StudyTerms, request: tuple[str, str], who: str) -> tuple[Ledger, Line] | None:
@@ -154,7 +190,7 @@ def stored(ledger: Ledger, line: Line) -> Certificate:
 
 
 def check_declared(found: Certificate, line: Line, schema: Schema) -> None:
-    """Refuse a stored answer about a column that is declared otherwise now: with other bounds, or another list.
+    """Refuse a stored answer about what is declared otherwise now: bounds or a list of a column, or the people.
 
     Parameters
     ----------
@@ -178,11 +214,14 @@ def check_declared(found: Certificate, line: Line, schema: Schema) -> None:
         left_out = {*WORDS, *(ENDS if chosen else ()), *(FOUND if "longest" in then[name] else ())}
         facts = then[name].keys() & now[name].keys() - left_out
         odd += [name] if any(then[name][fact] != now[name][fact] for fact in facts) else []
+    people, declared = found.heading["people"], schema.person.people
+    if people != declared and (declared is not None or schema.person.adjacency == "add_remove"):
+        odd.append("[person] people")
     if odd and line.charge is not None:
         raise LedgerError(
-            f"{line.id} was charged {words(line.charge)} under this request id, when {first_of(odd)} had other "
-            "bounds or another list. Nothing more was charged. Declare them as then, or ask under a new request id, "
-            "which is a new charge."
+            f"{line.id} was charged {words(line.charge)} under this request id, when {first_of(odd)} had another "
+            "declaration. Nothing more was charged. Declare it as then, or ask under a new request id, which is a new "
+            "charge."
         )
 
 

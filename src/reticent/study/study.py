@@ -372,7 +372,8 @@ class Study(StudyTerms):
             if about.request_id is not None:
                 from reticent.study.stored_answer import earlier, request_digest
 
-                request = about.request_id, request_digest(asked, within, want, self.schema)
+                told = self.schema, self.spec.delimiter, self._place
+                request = about.request_id, request_digest(asked, within, want, *told)
                 if found := earlier(self, request, about.who):
                     return release.released_before(*found)._in(self._notation, self._worded)
             existing = self._existing()
