@@ -168,7 +168,7 @@ def door(call: Callable[P, T], word: Wording | None = None) -> Callable[P, T]:
         except ReticentError as told:
             if word is not None:
                 word(given[0] if given else None, told)
-            _quote_no_rows(told, _public(call, given, named))
+            _quote_no_rows(told, _public(call, given, named).values())
             raise told.with_traceback(None) from told.__cause__
         except (TypeError, ValueError, AttributeError) as problem:
             if isinstance(problem, TypeError) and (words := _misfit(call, given, named)):
@@ -180,18 +180,18 @@ def door(call: Callable[P, T], word: Wording | None = None) -> Callable[P, T]:
     return opened
 
 
-def _public(call: Callable[..., object], given: tuple[object, ...], named: dict[str, object]) -> list[object]:
-    """The arguments but for those where rows belong: their text is never made, for a relation would run its query."""
+def _public(call: Callable[..., object], given: tuple[object, ...], named: dict[str, object]) -> dict[str, object]:
+    """The arguments by name, but for those where rows belong: no text of them is made, as a relation would run."""
     import inspect
 
     declared = inspect.signature(call)
     try:
         takes = declared.bind_partial(*given, **named).arguments
     except TypeError:  # a call that does not fit is refused before it sees rows
-        return [*given, *named.values()]
+        return {**{str(place): one for place, one in enumerate(given)}, **named}
     numbers = {name for name in takes if "int" in str(declared.parameters[name].annotation)}  # rows to make up
     of_rows = {*_OF_ROWS} - numbers - ({"y"} if "X" not in takes else set())
-    return [one for name, one in takes.items() if name not in of_rows]
+    return {name: one for name, one in takes.items() if name not in of_rows}
 
 
 def _texts_of(given: object) -> tuple[str, ...]:
@@ -256,11 +256,8 @@ def quoted(given: object) -> str:
 
 def _misplaced(call: Callable[..., object], given: tuple[object, ...], named: dict[str, object]) -> str:
     """Words for a column or a table that stands where a public value is wanted; empty where none does."""
-    import inspect
-
-    takes = inspect.signature(call).bind_partial(*given, **named).arguments
-    for name, one in takes.items():
-        if _is_marked(one) and (name not in _OF_ROWS or (name == "y" and "X" not in takes)):
+    for name, one in _public(call, given, named).items():
+        if _is_marked(one):
             return f"{name} is public, and got {_kind_of(one)}. Rows stand in the study alone: name columns by text."
     return ""
 

@@ -85,8 +85,8 @@ def test_records_of_few_cells_are_counted_where_they_are(monkeypatch: pytest.Mon
     }
     declared: dict[str, Column] = {"age": integer(0, 49), "sex": category(["M", "F"])}
     query = Records(("age", "sex"), (Fraction(1), Fraction(1)), ("sex",))
-    rows = [(age, "MF".index(sex)) for age, sex in zip(held["age"], held["sex"], strict=True) if age and sex != "x"]
-    rows += [(0, "MF".index(sex)) for age, sex in zip(held["age"], held["sex"], strict=True) if age == 0]
+    cells = [*zip(held["age"], held["sex"], strict=True)]
+    rows = [(age, "MF".index(sex)) for age, sex in cells if age is not None and sex != "x"]
     brought = told(monkeypatch)
     (found,) = open_table(held, Schema(declared, Person("add_remove"))).run([query], SECRET)
     assert found.records is not None

@@ -68,12 +68,12 @@ def test_a_plan_and_a_width_go_by_the_settled_name() -> None:
 
 def test_a_request_is_known_by_the_question_as_it_was_asked() -> None:
     """Digests that were stored before names told the value: a request that is repeated costs nothing."""
-    schema = study().schema
+    made = study()
     for text, digest in DIGESTS.items():
-        asked = resolved(parse(text), schema)
-        again = resolved(asked, schema)
-        assert request_digest([asked], Cost.read(1, None, None), None, schema) == digest
-        assert request_digest([again], Cost.read(1, None, None), None, schema) == digest
+        asked = resolved(parse(text), made.schema)
+        again = resolved(asked, made.schema)
+        assert request_digest([asked], Cost.read(1, None, None), None, made) == digest
+        assert request_digest([again], Cost.read(1, None, None), None, made) == digest
 
 
 DIGESTS = {

@@ -178,14 +178,14 @@ def test_values_too_few_for_one_end_have_no_reply() -> None:
 def test_a_plan_tells_how_wide_an_interval_with_one_end_is() -> None:
     """Heaped values had been left out of its range, which ended at a hundredth of what releases had."""
     generator, level, n, epsilon = np.random.default_rng(7), "0.9", 9_275, "0.1425"
-    column, truth = real(-100_000, 1_000_000, resolution="1"), Person("add_remove")
-    step = prepare(parse(f"quantile(x, {level})"), Setting(schema_of(column, truth), None), Fraction(epsilon))
+    schema = schema_of(real(-100_000, 1_000_000, resolution="1"), Person("add_remove"))
+    step = prepare(parse(f"quantile(x, {level})"), Setting(schema, None), Fraction(epsilon))
     assert isinstance(step, QuantileStep)
     told = step.expected(9_000)
-    shares = {shape: noise for shape, noise, _ in told.others}
+    widths = {shape: noise for shape, noise, _ in told.others}
     heaped = np.round(generator.exponential(25_000, n), -2)
-    (found,) = replies([answered(step, Fake(step.draws.setting.schema, {"x": heaped}), Replayed("a fortune"))])
+    (found,) = replies([answered(step, Fake(schema, {"x": heaped}), Replayed("a fortune"))])
     assert found.high == 1_000_000
-    assert max(noise for noise in shares.values() if noise) >= found.noise > 0.5 * (shares[HEAPED] or 0.0)
+    assert max(noise for noise in widths.values() if noise) >= found.noise > 0.5 * (widths[HEAPED] or 0.0)
     assert (told.headline[0] or 0.0) < found.noise / 50  # that of values mostly apart, as the resolution tells
     assert "P(one end is the bound): usual 0 · heaped .999" in told.note

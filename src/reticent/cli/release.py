@@ -426,8 +426,7 @@ def _stored_under(study: Study, item: ReleaseSpec, about: Record) -> str | None:
     from reticent.study.stored_answer import earlier, request_digest
 
     within = Cost.read(item.epsilon, item.rho, item.delta, about.override)
-    told = study.schema, study.spec.delimiter, study._place
-    digest = request_digest(read_questions(study, item.ask), within, None, *told)
+    digest = request_digest(read_questions(study, item.ask), within, None, study)
     found = earlier(study, (about.request_id, digest), about.who)
     return None if found is None else found[1].id
 

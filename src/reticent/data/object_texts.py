@@ -20,6 +20,7 @@ from fractions import Fraction
 from numbers import Complex
 from typing import TYPE_CHECKING, Any, Final
 
+from reticent.calendar import DAY, FIRST, LAST
 from reticent.data.columns import is_utf8, texts
 from reticent.data.expression_tree import key_text
 from reticent.data.format import cell_text, exact
@@ -29,12 +30,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ABSENT: Final = frozenset({"NAType", "NaTType"})
-DAY: Final = datetime.date(2000, 1, 2)  # of a time of any day
-DAY_SECONDS: Final = 86_400
-YEARS: Final = tuple(  # in seconds since 1970: the years of Python, less a day for the clocks of a zone
-    int((datetime.datetime(*day) - datetime.datetime(1970, 1, 1)).total_seconds())
-    for day in ((1, 1, 2), (9999, 12, 31))
-)
+ANY_DAY: Final = datetime.date(2000, 1, 2)  # of a time of any day
+YEARS: Final = (FIRST + DAY, LAST + 1 - DAY)  # of Python, in seconds, less a day for the clocks of a zone
 MOST_DIGITS: Final = 4300  # of an integer that Python writes
 
 
@@ -55,7 +52,7 @@ def within_years(column: Any) -> Any:
     held = pa.array(column) if of_pandas else column.to_arrow()
     kind = held.type
     if pa.types.is_date32(kind):
-        plain, steps = held.cast(pa.int32()).cast(pa.int64()), Fraction(1, DAY_SECONDS)
+        plain, steps = held.cast(pa.int32()).cast(pa.int64()), Fraction(1, DAY)
     elif pa.types.is_date64(kind):
         plain, steps = held.cast(pa.int64()), Fraction(1000)
     elif pa.types.is_timestamp(kind) and kind.unit != "ns":
@@ -142,7 +139,7 @@ def _name(cell: Any) -> str | None:
             moment = cell if cell.tzinfo is None else cell.astimezone(datetime.UTC)
             return str(moment).removesuffix(" 00:00:00")  # midnight is the day, as NumPy has it
         case datetime.time() if (east := cell.utcoffset()) is not None:
-            return f"{datetime.datetime.combine(DAY, cell.replace(tzinfo=None)) - east:%d %H:%M:%S.%f} UTC"
+            return f"{datetime.datetime.combine(ANY_DAY, cell.replace(tzinfo=None)) - east:%d %H:%M:%S.%f} UTC"
         case datetime.timedelta():
             whole = datetime.timedelta(cell.days, cell.seconds, cell.microseconds)
             return _length(whole, getattr(cell, "nanoseconds", 0))  # of pandas

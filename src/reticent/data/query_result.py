@@ -527,11 +527,11 @@ def _read_records(found: pa.Table, query: Records) -> QueryResult:
     """Records in lexicographic order, and whose they are where that is asked for."""
     columns = [values_of(column).astype(np.int64) for column in found.columns]
     order = np.lexsort(columns[::-1])
-    *_, last = columns = [column[order] for column in columns]
-    records, is_more = np.column_stack(columns[: len(query.columns)]), len(columns) > len(query.columns)
+    records = np.column_stack(columns[: len(query.columns)])[order]
+    beside = columns[-1][order] if len(columns) > len(query.columns) else None
     if query.owners == "untold":
-        return QueryResult(records=np.repeat(records, last, axis=0) if is_more else records)
-    persons = last if is_more else np.arange(len(records))  # a row is a person
+        return QueryResult(records=records if beside is None else np.repeat(records, beside, axis=0))
+    persons = np.arange(len(records)) if beside is None else beside  # a row is a person
     return QueryResult(records=records, owners=persons)
 
 

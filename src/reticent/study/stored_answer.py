@@ -7,6 +7,7 @@ gets this answer, the same fault, or the words for a run that never ended. Nothi
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,14 +37,7 @@ FOUND: Final = ("among",)  # keys of a text that a release found
 NOTATION: Final = ("encoding", "decimal", "thousands", "na", "sheet", "symbols")
 
 
-def request_digest(
-    asked: Sequence[Ask],
-    within: Cost,
-    want: Mapping[str, float] | None,
-    schema: Schema,
-    delimiter: str = ",",
-    place: str = "",
-) -> str:
+def request_digest(asked: Sequence[Ask], within: Cost, want: Mapping[str, float] | None, study: StudyTerms) -> str:
     """Digest of what a request asks: its questions, filter and formulas, what it may cost, and how rows are read.
 
     Parameters
@@ -54,18 +48,15 @@ def request_digest(
         Total of the release.
     want : mapping of str to float or None
         Half-widths by name, or None.
-    schema : Schema
-        Schema with filter, formulas and tables.
-    delimiter : str
-        Of the cells of a CSV file.
-    place : str
-        Of the rows: one file may have several tables, and a pattern is of several files, under one ledger.
+    study : StudyTerms
+        Study that is asked, with its filter, formulas and tables, and how and where its rows are read.
 
     Returns
     -------
     str
         Hexadecimal digits.
     """
+    schema = study.schema
     return digest_of(
         canonical(
             {
@@ -75,14 +66,15 @@ def request_digest(
                 "where": "" if schema.where is None else write(schema.where),
                 "tables": list(lines(schema)),
                 "computed": {name: write(tree) for name, tree in schema.computed.items()},
-                **_read(schema, delimiter, place),
+                **_read(study),
             }
         )
     )
 
 
-def _read(schema: Schema, delimiter: str, place: str) -> dict[str, object]:
+def _read(study: StudyTerms) -> dict[str, object]:
     """The terms by which rows are read, where they are not the usual ones: so ids from before these were told stay."""
+    schema, delimiter = study.schema, study.spec.delimiter
     form, usual = schema.format, Format()
     told = {name: getattr(form, name) for name in NOTATION if getattr(form, name) != getattr(usual, name)}
     columns = {name: _unrecorded(column) for name, column in schema.columns.items()}
@@ -90,7 +82,7 @@ def _read(schema: Schema, delimiter: str, place: str) -> dict[str, object]:
         "notation": told,
         "rows": "" if schema.person.rows == 1 else schema.person.rows,
         "delimiter": "" if delimiter == "," else delimiter,
-        "part": _part(place),
+        "part": _part(study._place),
         "design": "" if schema.design is None or schema.design.cluster == 1 else schema.design.cluster,
         "columns": {name: facts for name, facts in columns.items() if facts},
     }
@@ -98,10 +90,10 @@ def _read(schema: Schema, delimiter: str, place: str) -> dict[str, object]:
 
 
 def _part(place: str) -> str:
-    """The table of a database file, or the pattern of several files; empty of a whole source."""
+    """The table of a database file, or the pattern of files, of which one ledger counts for all; else empty."""
     if place.startswith(("sqlite:", "duckdb:")):
         return place.partition("?")[2]
-    return place if set("*?[") & set(place) and "://" not in place else ""
+    return place if glob.has_magic(place) and "://" not in place else ""
 
 
 def _unrecorded(column: Column) -> dict[str, object]:

@@ -372,8 +372,7 @@ class Study(StudyTerms):
             if about.request_id is not None:
                 from reticent.study.stored_answer import earlier, request_digest
 
-                told = self.schema, self.spec.delimiter, self._place
-                request = about.request_id, request_digest(asked, within, want, *told)
+                request = about.request_id, request_digest(asked, within, want, self)
                 if found := earlier(self, request, about.who):
                     return release.released_before(*found)._in(self._notation, self._worded)
             existing = self._existing()

@@ -204,13 +204,13 @@ def moment(raw: Expr, text: Expr, storage: Storage, calendar: Calendar, form: Fo
     """
     match storage:
         case "seconds":
-            found = _listed_date(raw.cast("float64"), form)
+            whole = clamp(raw.cast("float64"), -float(EXACT_DOUBLE), float(EXACT_DOUBLE))  # the last is no integer
+            found = _listed_date(whole, form)
         case "instants":
             found = _listed_date(_local(raw.cast("float64"), calendar.zone), form)
         case _:
             found = _read_moment(text, calendar)
-    inside = clamp(found, -float(EXACT_DOUBLE), float(EXACT_DOUBLE))  # the last typed second is beyond an integer
-    return (inside / double(calendar.step)).floor().cast("float64")
+    return (found / double(calendar.step)).floor().cast("float64")
 
 
 def _listed_date(found: Expr, form: Format) -> Expr:

@@ -383,14 +383,19 @@ def words(beside: IncompleteRows, schema: Schema) -> str:
     return f"{shares.words(beside.outcome, which, then)}{dates}{advice}{shares.again(beside.origin)}"
 
 
+def _often_unlisted(beside: IncompleteRows, schema: Schema) -> dict[str, Category]:
+    """The categories among the columns, where so many cells are odd that a cause is asked for."""
+    found = beside.outcome
+    if not isinstance(found, Reply) or found.value.low <= MANY:
+        return {}
+    columns = ((name, schema.stored.get(name)) for name in needed(schema, beside.columns))
+    return {name: column for name, column in columns if isinstance(column, Category)}
+
+
 def _encoding_words(beside: IncompleteRows, schema: Schema) -> str:
     """One possible cause of many unlisted cells: labels with accents, of a file whose encoding nobody stated."""
-    found = beside.outcome
-    if schema.format.has_encoding or not isinstance(found, Reply) or found.value.low <= MANY:
-        return ""
-    columns = [(name, schema.stored.get(name)) for name in needed(schema, beside.columns)]
-    odd = [name for name, column in columns if isinstance(column, Category) and accented(column.among)]
-    if not odd:
+    odd = [name for name, column in _often_unlisted(beside, schema).items() if accented(column.among)]
+    if schema.format.has_encoding or not odd:
         return ""
     have = f"{listed(odd, 'and')} {'has' if len(odd) == 1 else 'have'}"
     return f"; one cause may be the encoding of a CSV file, which is not stated: {have} {WITH_ACCENTS}"
@@ -398,16 +403,10 @@ def _encoding_words(beside: IncompleteRows, schema: Schema) -> str:
 
 def _spelling_words(beside: IncompleteRows, schema: Schema) -> str:
     """Words on what to declare where many cells are none of the listed texts: they may have other capitals."""
-    found = beside.outcome
-    if not isinstance(found, Reply) or found.value.low <= MANY:
-        return ""
-    columns = [(name, schema.stored.get(name)) for name in needed(schema, beside.columns)]
-    cased = [
-        name
-        for name, column in columns
-        if isinstance(column, Category) and any(key != key.lower() for key in column.among if isinstance(key, str))
-    ]
-    return f"; if cells have other capitals, list these too and ask by lower({cased[0]})" if cased else ""
+    for name, column in _often_unlisted(beside, schema).items():
+        if any(key != key.lower() for key in column.among if isinstance(key, str)):
+            return f"; if cells have other capitals, list these too and ask by lower({name})"
+    return ""
 
 
 def _date_words(columns: tuple[str, ...], schema: Schema) -> str:
