@@ -22,7 +22,7 @@ from reticent.data.candidates import are_counted
 from reticent.data.columns import columns_of as columns_of
 from reticent.data.engines.casts import binned, clamp, double, key_text, whole_or_null, whole_text, with_stand_in
 from reticent.data.engines.engine import Dialect
-from reticent.data.engines.row_choice import TURN, Chosen, RowChoice, few_groups
+from reticent.data.engines.row_choice import TURN, Chosen, RowChoice, in_few_groups
 from reticent.data.order_statistics import ABSENT, LARGEST
 from reticent.data.query import (
     PARTS,
@@ -279,9 +279,7 @@ class _QueryExpressions:
     def _in_few_keys(self, rows: Table, most: int) -> Table:
         """Rows in at most ``most`` keys of a person; persons with few rows are left as they are."""
         few, many = self.choice.of_few(rows), rows.inner_join(self.choice.drawn.select("who", "group_draw"), "who")
-        many = many.mutate(group=ibis.dense_rank().over(group_by="who", order_by=many.key))
-        many = many.mutate(inside=few_groups(many, many.group, many.key, most))
-        return few.union(many.filter(many.inside).select(*few.columns), distinct=False)
+        return few.union(in_few_groups(many, "key", most).select(*few.columns), distinct=False)
 
     def holders(self, query: KeyHolders) -> Table:
         """The texts of the kept rows with their numbers of persons, each person in at most ``touch`` of them."""

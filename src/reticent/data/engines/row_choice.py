@@ -241,9 +241,7 @@ class RowChoice:
         assert most is not None
         rows = rows.filter(rows.turn < 1).select("who", *self.columns, "turn")
         rows = self.placed(rows, keys, nth).inner_join(self.drawn.select("who", "group_draw"), "who")
-        rows = rows.mutate(group=ibis.dense_rank().over(group_by="who", order_by=rows.place))
-        rows = rows.mutate(inside=few_groups(rows, rows.group, rows.place, most))
-        return rows.filter(rows.inside).select("who", *self.columns, "turn", "place")
+        return in_few_groups(rows, "place", most).select("who", *self.columns, "turn", "place")
 
     def grouped(self, keys: Keys, nth: int) -> Table:
         """Kept rows in one of the groups in which their person counts, with its place.
@@ -358,26 +356,29 @@ def on_ring(nth: Expr, ring: Expr, most: int, draw: Expr) -> Expr:
     return part - first == place * most
 
 
-def few_groups(rows: Table, group: Expr, place: Expr, most: int) -> Expr:
-    """Tell if the group of a row is one of ``most`` that count, of those in which its person has rows.
+def in_few_groups(rows: Table, place: str, most: int) -> Table:
+    """Rows in one of the groups of their person that count.
+
+    The ring is a column of its own: as a term it would be computed wherever ``on_ring`` reads it, windows included.
 
     Parameters
     ----------
     rows : Table
         With ``who`` and ``group_draw``.
-    group : Expr
-        Number of the group among those of the person, from 0.
-    place : Expr
-        Of the group; null in none.
+    place : str
+        Column that holds the group; null in none.
     most : int
         Groups that count.
 
     Returns
     -------
-    Expr
-        True or false.
+    Table
+        Some of the rows, with more columns.
     """
-    return on_ring(group, ring_of(_up_to(group, place).max().over(group_by="who"), most), most, rows.group_draw)
+    rows = rows.mutate(group=ibis.dense_rank().over(group_by="who", order_by=rows[place]))
+    groups = _up_to(rows.group, rows[place]).max().over(group_by="who")
+    rows = rows.mutate(groups=groups)
+    return rows.filter(on_ring(rows.group, ring_of(rows.groups, most), most, rows.group_draw))
 
 
 def _up_to(group: Expr, place: Expr) -> Expr:
