@@ -28,7 +28,7 @@ from reticent import calendar, demo
 from reticent.data import query_compiler
 from reticent.data.columns import Storage
 from reticent.data.engines.engine import ColumnsInPlace
-from reticent.data.engines.spark import TESTED, Spark, SparkTables
+from reticent.data.engines.spark import CALLED, FUNCTIONS, TESTED, Spark, SparkTables
 from reticent.data.engines.spark_sql import SPACE, SparkDialect, java_pattern
 from reticent.data.file_kinds import stem_of
 from reticent.data.files import NO_FOLDER
@@ -327,6 +327,32 @@ def test_doubles_and_texts_of_a_collation_are_no_names_of_persons(spark: Any) ->
         open_frame(made, Schema({"h": real()}, Person("add_remove")))
     with pytest.raises(SpecError, match="column g holds"):
         open_frame(spark.sql("SELECT array(1) AS g"), Schema({"g": real()}, Person("add_remove")))
+
+
+@needs_spark
+@pytest.mark.wide
+def test_a_function_in_place_of_a_built_in_one_is_refused_before_the_charge_and_sees_no_row(clean: Any) -> None:
+    """One may be registered after the self-test, and would be called for every row."""
+    session, schema = clean.newSession(), Schema({"x": real()}, Person("add_remove"))
+    opened = table(frame(session, {"x": ["1.0"]}), schema)
+    session.udf.register("of_nobody", str)
+    assert Spark(session).replaced() == []
+    session.udf.register("Floor", lambda cell: 77, "long")
+    with pytest.raises(Refusal, match=r"in place of built-in ones: floor\. .* Nothing was charged"):
+        check_engine(opened)
+    session.udf.register("btrim", lambda cell, more: "7", "string")
+    with pytest.raises(EngineFailure):
+        opened.run([PresentValues("x")], KEY)
+
+
+@needs_spark
+@pytest.mark.wide
+@pytest.mark.loop(1)
+@pytest.mark.parametrize("part", range(24))
+def test_every_function_of_a_statement_is_looked_at_before_a_charge(part: int) -> None:
+    words = {"cast", "try_cast", "decimal", "rand"}  # of the grammar, and of a sample that no answer depends on
+    for expression in expressions(part, of=24):
+        assert {name.lower() for name in CALLED.findall(SparkDialect().write(expression))} <= FUNCTIONS | words
 
 
 @needs_spark

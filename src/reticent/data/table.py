@@ -26,6 +26,7 @@ from reticent.data.engines.engine import (
     Dialect,
     Engine,
     EngineSession,
+    GuestEngine,
     Names,
     SourceInPlace,
     TestedEngine,
@@ -273,7 +274,15 @@ class Table:
         ------
         EngineFailure
             Where the engine cannot be started or computes something else than it should.
+        Refusal
+            Where its session has functions of its own in place of built-in ones.
         """
+        if isinstance(self._engine, GuestEngine) and (names := self._engine.replaced()):
+            raise Refusal(
+                f"The session of {self._engine.name} has functions of its own in place of built-in ones: "
+                f"{', '.join(names)}. They would see rows. Register them under other names, in a new session. "
+                "Nothing was charged."
+            )
         remembers = self._engine if isinstance(self._engine, TestedEngine) else None
         limits = replace(limits or self._limits, timeout=None)
         state = f"{PROBE_DIGEST} {limits}"  # under limits that are too tight the engine does not start

@@ -40,20 +40,16 @@ from reticent.data.format import (
     nearest,
 )
 from reticent.data.joined_table import table_at
-from reticent.data.order_statistics import Needs
 from reticent.data.query import (
-    CappedPersons,
     DistinctPersons,
     KeyHolders,
     Keys,
     KeyShares,
     Moments,
-    OrderedValues,
     PresentValues,
     Query,
     Ranks,
     Records,
-    Rows,
     Tally,
     Total,
 )
@@ -270,6 +266,15 @@ class TestedEngine(Protocol):
 
     def note_tested(self, digest: str) -> None:
         """Remember that it was."""
+        ...
+
+
+@runtime_checkable
+class GuestEngine(Protocol):
+    """An engine whose session is somebody's, who may have set functions in place of built-in ones."""
+
+    def replaced(self) -> list[str]:
+        """Names of such functions."""
         ...
 
 
@@ -506,7 +511,7 @@ def check_engine_settings(engine: Engine, name: str, limits: Limits, schema: Sch
 
 # --- the self-test ----------------------------------------------------------------------------------------------------
 
-PROBE_DIGEST: Final = "f6195e9a9727ef100cd0dd1b1cfc76ba61c3b807deb0cf19c36ab21221e80a26"
+PROBE_DIGEST: Final = "943cf90782934b4b9589628d6ccbccdc2b3220aec2f5715dec09c0fa83def756"
 
 
 def probe_schema() -> Schema:
@@ -518,12 +523,12 @@ def probe_schema() -> Schema:
         "w": Integer(),
         "g": Category(("a", "B", "b", "c")),
     }
-    return Schema(columns, Person("add_remove", "who", rows=2), texts={"t": Text(24)})
+    return Schema(columns, Person("add_remove", "who", rows=3), texts={"t": Text(24)})
 
 
 def probe_rows() -> dict[str, object]:
     """Made-up rows with what engines are known to read in two ways: see the comments."""
-    xs: list[object] = ["1", " 2.5 ", "x", "", "1e400", "-inf", "nan", "-0.0", "0.1", "3", "Infinity", "1_0"]
+    xs: list[object] = ["1", " 2.5 ", "x", "", "1e400", "-inf", "nan", "-0.0", "0.1", "-0.3", "Infinity", "1_0"]
     people = ["a", "B", "b", "A", "é", "aB", "Ab", ""]  # ties but for case: collations order and join them in two ways
     doubles = [math.nan, 2.5, -math.inf, math.inf, -0.0, 5e-324, 2.0**53, -1e300]  # NaN is missing
     whole = [2**53 - 1, 2**53, 2**53 + 1, -(2**53) - 1, None, 0, 7]  # the last integers that are doubles, and beyond
@@ -541,33 +546,15 @@ def probe_rows() -> dict[str, object]:
 
 
 def probe_queries() -> list[Query]:
-    """Queries of each kind."""
-    keys, few = Keys("g", ("b", "a", "B", "c"), 1), Keys("g", ("a", "B", "b"), 2)
-    grid = grid_by_width(Fraction(-3, 2), Fraction(3))
+    """Queries with every operation that plans are made of, in few statements: Spark compiles each of them anew."""
+    groups = ("b", "a", "B", "c")
     return [
-        Rows(keys),
-        Rows(few),
         DistinctPersons(),
-        CappedPersons(),
-        PresentValues("x", keys, "person"),
         PresentValues("d"),
-        Total("k", grid_whole(Fraction(0), Fraction(9)), keys),
-        Total("k", grid_whole(Fraction(0), Fraction(9))),
-        Moments("x", grid, 4),
-        Moments("d", grid_by_width(Fraction(-2), Fraction(5)), 2, few),
-        Tally("x", edges=(Fraction(-1), Fraction(1, 10), Fraction(1), Fraction(4))),
-        Tally("g", among=("a", "c")),
+        Moments("x", grid_by_width(Fraction(-3, 2), Fraction(3)), 2),
+        Total("k", grid_whole(Fraction(0), Fraction(9)), Keys("g", groups, 1)),
+        Ranks("d", Keys("g", groups, 3)),
         Tally("w", among=(2**53 - 1, 2**53, 7)),
-        Ranks("x", keys),
-        Ranks("d"),
-        Ranks("k", None, "person"),
-        KeyHolders("t", 1),
-        KeyHolders("t", 2),
-        KeyHolders("t", 2, by_degree=True),
         KeyHolders("t", 2, by_degree=True, shares=KeyShares((1 << 20, 741455), ((2 << 20, 8 << 20, 1 << 32),))),
-        OrderedValues("x", Fraction(1, 8)),
-        OrderedValues("w", Fraction(1)),
-        OrderedValues("k", Fraction(3), Needs(((-1, 3), (6, 8)), ((0, 4), (2, 5)))),
-        OrderedValues("x", Fraction(1, 8), Needs(((1, 3),)), keys),
         Records(("x", "k"), (Fraction(1, 8), Fraction(1))),
     ]

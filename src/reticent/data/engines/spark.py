@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -30,6 +31,49 @@ TESTED: Final = "spark.reticent.tested"  # a setting that nothing reads but this
 FEW_PARTS: Final = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"  # else as many as a shuffle has: 200
 WINDOW: Final = 1 << 21  # rows at the driver, about, at a time
 LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")  # they print statements and messages
+
+
+OF_SPARK: Final = "org.apache.spark.sql.catalyst."  # where the classes of built-in functions stand
+CALLED: Final = re.compile(r"\b([A-Za-z]\w*)\(")
+FUNCTIONS: Final = frozenset(
+    [
+        "abs",
+        "btrim",
+        "coalesce",
+        "concat",
+        "conv",
+        "convert_timezone",
+        "count",
+        "decode",
+        "dense_rank",
+        "exp",
+        "floor",
+        "if",
+        "isnan",
+        "lag",
+        "ln",
+        "log",
+        "log10",
+        "lower",
+        "max",
+        "min",
+        "pmod",
+        "power",
+        "regexp_extract",
+        "regexp_like",
+        "row_number",
+        "sha2",
+        "shiftright",
+        "sqrt",
+        "substring",
+        "sum",
+        "trunc",
+        "unhex",
+        "weekday",
+        "weekofyear",
+        "xxhash64",
+    ]
+)
 
 
 @runtime_checkable
@@ -49,6 +93,7 @@ class SparkTables:
         self._views: list[str] = []
         self._kept: dict[str, Any] = {}
         self._stored: dict[str, tuple[Any, ...]] = {}
+        self._built_in = set[str]()
 
     def store(self, name: str, statement: str, rows: Adopted, *, steps: Mapping[str, str], light: bool) -> None:
         """Keep the outcome of ``statement``: the first step is a view, each later one is kept until the next is there.
@@ -136,6 +181,11 @@ class SparkTables:
             self._spark.catalog.dropTempView(view)
 
     def _frame(self, statement: str) -> Any:
+        """A frame of a statement, all functions of which are Spark's own: a person's may stand in place of them."""
+        called = {name.lower() for name in CALLED.findall(statement)} - self._built_in
+        if found := replaced(self._spark, called):
+            raise RuntimeError(f"functions of the session stand in place of built-in ones: {', '.join(found)}")
+        self._built_in |= called
         return self._spark.sql(statement.replace(SPACE, self._space))
 
     def _digest(self, name: str) -> tuple[Any, ...]:
@@ -186,6 +236,10 @@ class Spark:
         """Tell if an error is Ctrl-C: it is raised as one here."""
         return False
 
+    def replaced(self) -> list[str]:
+        """Names of built-in functions in place of which this session has functions of its own."""
+        return replaced(self.spark, FUNCTIONS)
+
     def tested(self, digest: str) -> bool:
         """Tell if this session passed the self-test, at these versions and under the configuration that it has."""
         return bool(self.spark.conf.get(TESTED, "") == _state(self.spark, digest))
@@ -193,6 +247,19 @@ class Spark:
     def note_tested(self, digest: str) -> None:
         """Remember in the session that it passed."""
         self.spark.conf.set(TESTED, _state(self.spark, digest))
+
+
+def replaced(spark: Any, names: Iterable[str]) -> list[str]:
+    """Those of some built-in functions in place of which a session has its own, as ``spark.udf.register`` sets them.
+
+    Such a function would be told cells of rows, and no name leads past it.
+    """
+    found = list[str]()
+    for name in sorted(names):
+        with suppress(Exception):  # of a word of the grammar, which is no function
+            held = spark.catalog.getFunction(name)
+            found += [name] if held.isTemporary and not str(held.className).startswith(OF_SPARK) else []
+    return found
 
 
 def _is_classic(spark: Any) -> bool:
