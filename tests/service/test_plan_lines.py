@@ -292,6 +292,7 @@ def test_each_coefficient_of_a_regression_has_its_line_and_unit() -> None:
     assert wide.noise is not None
     assert wide.sampling is not None
     assert (x.noise, x.sampling) == plan.lines[0].expected.headline
+    of_wide = wide.noise, wide.sampling
     assert 500 < x.noise / wide.noise < 2000
     assert 500 < x.sampling / wide.sampling < 2000
     assert [name for name, *_ in plan.rows()][1:5] == [
@@ -301,8 +302,9 @@ def test_each_coefficient_of_a_regression_has_its_line_and_unit() -> None:
         "  g=b, kg",
     ]
     statistics = cast("list[dict[str, list[object]]]", plan.to_json()["statistics"])  # JSON
-    told = {"name": "wide", "noise": wide.noise, "sampling": wide.sampling, "unit": "kg per m"}
-    assert statistics[0]["coefficients"][2] == told
+    told = cast("dict[str, object]", statistics[0]["coefficients"][2])
+    assert [told[word] for word in ("name", "noise", "sampling", "unit")] == ["wide", *of_wide, "kg per m"]
+    assert told["reply"] == dict(wide.replies)
 
 
 def test_slopes_have_lines_where_only_columns_far_apart_tell_them() -> None:
@@ -313,7 +315,7 @@ def test_slopes_have_lines_where_only_columns_far_apart_tell_them() -> None:
     expected = study.plan(["regress(y ~ x + wide)"], epsilon="0.4", people=300).lines[0].expected
     assert "columns of this shape: at both ends beside a narrow y" in expected.note
     intercept, x, wide = expected.numbers
-    assert intercept.noise is None
+    assert intercept.noise is not None
     assert expected.headline == (None, None)  # of the typical column, which has no reply
     assert (expected.apart[0], x.noise, x.sampling) in expected.others
     assert x.noise is not None

@@ -346,6 +346,43 @@ def test_every_slope_of_a_real_release_lies_in_the_range_of_its_plan(epsilon: in
     assert all(min(every) <= noise <= max(every) for noise in found), (planned, found)
 
 
+FAITHS = Table(
+    of_statsmodels("fair"),
+    "add_remove",
+    {
+        "affairs": rt.real(0, 60),
+        "age": rt.real(16, 60),
+        "religious": rt.category(["1", "2", "3", "4"]),
+    },
+    ("regress(age ~ religious)", "regress(affairs ~ age + religious)"),
+    "1",
+)
+
+
+@pytest.mark.parametrize(
+    ("table", "question"),
+    [
+        pytest.param("faiths", "regress(age ~ religious)"),
+        pytest.param("faiths", "regress(affairs ~ age + religious)", marks=pytest.mark.wide),
+        pytest.param("penguins", "regress(body_mass_g ~ species)", marks=pytest.mark.wide),
+    ],
+)
+def test_each_coefficient_of_a_category_lies_in_the_range_of_its_own_line(table: str, question: str) -> None:
+    """Keys were even in each shape: a key of a tenth of the rows had twice the noise that was told, without a range."""
+    of = FAITHS if table == "faiths" else TABLES[table]
+    study, people, _ = opened(of)
+    told = study.plan([question], epsilon=of.epsilon, people=people).lines[0].expected.numbers
+    answers = [study.release([question], epsilon=of.epsilon).answers[0] for _ in range(RUNS)]
+    for at, coefficient in enumerate(told):
+        outcomes = [answer.cells[at].outcome for answer in answers]
+        found = [one.value.noise for one in outcomes if isinstance(one, Reply) and isinstance(one.value, Estimate)]
+        every = [noise for _, noise, _ in coefficient.others if noise is not None]
+        chances = [chance for _, chance in coefficient.replies]
+        assert min(chances) * RUNS <= len(found) + 2, coefficient
+        if found:
+            assert min(every) / CLOSE <= fmean(found) <= max(every) * CLOSE, (coefficient, found)
+
+
 def noise_of_even_groups(study: Study, question: str, table: Table) -> list[float]:
     """The noise of each group, times its rows by the rows of an even group."""
     key = question.rpartition(" by ")[2]

@@ -158,13 +158,14 @@ def test_releases_of_a_shape_that_is_known_by_its_moments_have_its_widths(
     assert isinstance(plan, Point | LeastSquares)
     (told,) = (one for one in further(plan, people) if one.name == shape.name)
     assert told.chance > 0.9
+    assert told.widths is not None
     slopes = [plan.draw(*related(shape, people, key, many), Replayed(f"{key}")).estimates[1] for key in range(5)]
     found = [one for one in slopes if one is not None]
     assert len(found) >= 4
-    assert told.noise == pytest.approx(fmean(one.noise for one in found), rel=0.25)
-    assert told.sampling == pytest.approx(fmean(one.sampling for one in found), rel=0.25)
-    assert told.each[0] is None  # the intercept
-    assert all(one == pytest.approx((told.noise, told.sampling)) for one in told.each[1:])  # columns are alike
+    assert told.widths[0] == pytest.approx(fmean(one.noise for one in found), rel=0.25)
+    assert told.widths[1] == pytest.approx(fmean(one.sampling for one in found), rel=0.25)
+    assert told.each[0] is not None  # the intercept
+    assert all(one == pytest.approx(told.widths) for one in told.each[1:])  # columns are alike
 
 
 @pytest.mark.wide
@@ -173,6 +174,7 @@ def test_releases_of_weighted_rows_of_such_a_shape_have_its_widths(shape: Relate
     people, near = 20_000, Adjacency("add_remove")
     plan = LeastSquares(Frame((BOX, BOX), BOX), Price(Fraction(20), Fraction(0), near), people, times=Fraction(3))
     (told,) = (one for one in further(plan, people, WeightShape("even", (1.0, 1 / 2, 1 / 3))) if one.name == shape.name)
+    assert told.widths is not None
     noises, samplings = [], []
     for key in range(5):
         weights = np.random.default_rng(key).integers(0, WEIGHT_ONE, people)
@@ -180,8 +182,8 @@ def test_releases_of_weighted_rows_of_such_a_shape_have_its_widths(shape: Relate
         assert slope is not None
         noises.append(slope.noise)
         samplings.append(slope.sampling)
-    assert told.noise == pytest.approx(fmean(noises), rel=0.25)
-    assert told.sampling == pytest.approx(fmean(samplings), rel=0.25)
+    assert told.widths[0] == pytest.approx(fmean(noises), rel=0.25)
+    assert told.widths[1] == pytest.approx(fmean(samplings), rel=0.25)
 
 
 @pytest.mark.wide
@@ -193,8 +195,9 @@ def test_a_release_of_columns_that_are_seldom_told_has_no_more_noise_than_the_pl
     drawn = [plan.draw(*related(narrow, people, key, 2), Replayed(f"seldom {key}")).estimates[1] for key in range(40)]
     found = [one.noise for one in drawn if one is not None]
     assert 0.1 < told.chance < 0.6
+    assert told.widths is not None
     assert abs(len(found) / len(drawn) - told.chance) < 0.25
-    assert 0.5 * told.noise < max(found) < 1.3 * told.noise
+    assert 0.5 * told.widths[0] < max(found) < 1.3 * told.widths[0]
 
 
 def test_a_plan_of_related_columns_holds_them_in_its_range() -> None:

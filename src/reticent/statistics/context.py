@@ -117,12 +117,14 @@ class Setting:
 @restored
 @dataclass(frozen=True, slots=True)
 class NumberWidths:
-    """Expected half-widths of one of several numbers of an answer, in its own unit; None where it is seldom told."""
+    """Expected half-widths and replies of one of several numbers, as of an answer; None where it is seldom told."""
 
     name: str
     noise: float | None
     sampling: float | None
     unit: str = ""
+    others: tuple[ShapeWidths, ...] = ()
+    replies: Replies = ()
 
 
 @restored

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -24,7 +24,7 @@ from reticent.statistics.shares import ASSUMED as ASSUMED
 from reticent.statistics.shares import WIDEST
 from reticent.study.allocation import PreparedRelease
 from reticent.study.cpu_time import of_drawing, of_release, seconds
-from reticent.study.plan_text import HEADS, cells_of, folded, half, letter, table, widths_words
+from reticent.study.plan_text import HEADS, cells_of, folded, half, letter, number_json, table, widths_words
 from reticent.study.preparation import PublicTerms, silent_of
 from reticent.study.terms import check_left
 
@@ -213,9 +213,7 @@ class Plan:
                     **({"beside": True} if line.beside else {}),
                     **({"unit": line.expected.unit} if line.expected.unit else {}),
                     "other_shapes": line._other_shapes(),
-                    **(
-                        {"coefficients": [asdict(one) for one in numbers]} if (numbers := line.expected.numbers) else {}
-                    ),
+                    **({"coefficients": list(map(number_json, found))} if (found := line.expected.numbers) else {}),
                     "reply": dict(line.expected.replies),
                     "figures": dict(line.expected.figures),
                     "note": line.expected.note,

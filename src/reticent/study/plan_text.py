@@ -24,6 +24,7 @@ from reticent.statistics.context import (
     TENTH_PASSES,
     USUAL,
     ExpectedAccuracy,
+    NumberWidths,
     Replies,
     of_part,
     shown,
@@ -65,13 +66,34 @@ def cells_of(name: str, loss: Loss, expected: ExpectedAccuracy) -> list[tuple[st
         _note(every),
     )
     rows: list[tuple[str, ...]] = [own, *_at_rows(every)]
-    rows += [(f"  {one.name}, {one.unit}", "", half(one.noise), half(one.sampling), "", "") for one in expected.numbers]
+    rows += [_of_number(one, (expected.apart or (expected.typical,))[0]) for one in expected.numbers]
     for shape, noise, sampling in expected.others:
         chances = of_part(expected.replies, A_TENTH)
         if shape == TENTH_PASSES and (noise != expected.noise or chances):  # noise of a count is what it is
             widths = ("no reply", "–") if noise is None else (_halves(noise, [], unit), _halves(sampling, [], unit))
             rows.append((f"  {shape}", "", *widths, _span_of(chances) if chances else "", ""))
     return rows
+
+
+def _of_number(number: NumberWidths, typical: str) -> tuple[str, ...]:
+    """The row of one coefficient, whose first widths are those of the shape ``typical``."""
+    told = ExpectedAccuracy(
+        number.noise, number.sampling, replies=number.replies, others=number.others, typical=typical
+    )
+    widths = (_halves(one, every, "") for one, every in zip(told.headline, _by_part(told), strict=True))
+    return (f"  {number.name}, {number.unit}", "", *widths, _reply(told), "")
+
+
+def number_json(number: NumberWidths) -> dict[str, object]:
+    """One coefficient as JSON, with the words of a line of a plan."""
+    return {
+        "name": number.name,
+        "noise": number.noise,
+        "sampling": number.sampling,
+        "unit": number.unit,
+        "other_shapes": {shape: {"noise": noise, "sampling": sampling} for shape, noise, sampling in number.others},
+        "reply": dict(number.replies),
+    }
 
 
 def _at_rows(expected: ExpectedAccuracy) -> list[tuple[str, ...]]:

@@ -2,8 +2,8 @@
 
 usual        numbers in the middle of their bounds that tell nothing of y, as rehearsals make them up
 numbers      normal, of one of three deviations, two of these above their lower bound, any two of them correlated
-further      even numbers beside a narrow y, narrow ones, strongly correlated ones: by their moments alone
-categories   even; ``rows_of_keys`` tells how rare a key, or its reference, may be
+further      even numbers beside a narrow y, narrow ones, strongly correlated ones, a rare key: by their moments alone
+categories   even but for that key; ``rows_of_keys`` tells how rare a key, or its reference, may be
 y            as the numbers, which tell half of its variance
 """
 
@@ -56,6 +56,7 @@ class RelatedColumns:
     correlation: float
     y: float
     told: float = TOLD
+    rare: float = 1.0  # share of the key of a coefficient, or of the reference, in even shares
 
 
 FURTHER: Final = (
@@ -64,6 +65,7 @@ FURTHER: Final = (
     RelatedColumns("correlated at 0.9", SHAPES[MIDDLE], 0.9, SHAPES[MIDDLE]),
     RelatedColumns("y at both ends", SHAPES[MIDDLE], 0.0, 1.0, 0.0),
 )
+RARE_KEY: Final = RelatedColumns("a rare key", SHAPES[MIDDLE], RELATED, SHAPES[MIDDLE], rare=1 / 5)
 
 
 def shown(plan: Engine, people: int, weights: WeightShape = ALIKE) -> dict[str, AssumedWidths] | None:
@@ -103,7 +105,7 @@ def usual(plan: LeastSquares | Point, people: int, weights: WeightShape = ALIKE)
 
 
 def further(plan: LeastSquares | Point, people: int, weights: WeightShape = ALIKE) -> tuple[RelatedWidths, ...]:
-    """Expected half-widths of the slopes of numbers, where the first is one, for columns whose moments tell them.
+    """Expected half-widths of every coefficient, for columns whose moments tell them.
 
     A coefficient that is seldom told has the noise of a release that just tells it: noise of X'X makes it look large
     enough (``sandwich``). Sampling is then that of the narrowest columns that are told as often as not.
@@ -119,46 +121,102 @@ def further(plan: LeastSquares | Point, people: int, weights: WeightShape = ALIK
     -------
     tuple of RelatedWidths
     """
-    if isinstance(plan.frame.blocks[0], CategoryKeys):
-        return ()
-    alone = len(plan.frame.numbers) == 1
-    return tuple(_by_moments(plan, people, one, weights) for one in FURTHER if not (alone and one.correlation))
+    many, keys = len(plan.frame.numbers), len(plan.frame.blocks) > len(plan.frame.numbers)
+    shapes = [one for one in FURTHER if many > int(one.correlation > 0.0) or not (many or one.told)]
+    return tuple(_by_moments(plan, people, one, weights) for one in [*shapes, *([RARE_KEY] if keys else [])])
+
+
+def of_shape(plan: LeastSquares | Point, people: int, name: str, weights: WeightShape = ALIKE) -> RelatedWidths:
+    """Expected half-widths of every coefficient by moments alone, for columns of one of ``SHAPES``.
+
+    Parameters
+    ----------
+    plan : LeastSquares or Point
+    people : int
+    name : str
+        Of the shape.
+    weights : WeightShape, optional
+        Shape of the weights of rows.
+
+    Returns
+    -------
+    RelatedWidths
+    """
+    spread = SHAPES[name]
+    return _by_moments(plan, people, RelatedColumns(name, spread, RELATED, spread), weights)
 
 
 def _by_moments(
     plan: LeastSquares | Point, people: int, columns: RelatedColumns, weights: WeightShape
 ) -> RelatedWidths:
-    frame, y = plan.frame, columns.y
-    rows, squares = people * weights.powers[1], weights.squares
-    if isinstance(plan, Point) and y >= 1.0:  # half of the errors are cut, and cut ones bend nothing
-        rows, squares = rows / 2.0, squares * 2.0
-    means, about = _moments(frame, columns.spread, correlation=columns.correlation)
-    numbers = np.array([float(place >= 0 > key) for place, key in frame.features])
-    along = about @ numbers
-    cross = _middle(y) * means + along * y * math.sqrt(columns.told / float(along @ numbers))
-    inverse = np.linalg.inv(rows * (np.outer(means, means) + about))
-    model = rows * inverse @ cross
-    largest = float(np.abs(model).sum())
-    if isinstance(plan, Point) and columns.spread >= SHAPES["1/16"]:  # of narrower columns a point stays far behind
-        model = plan.noise * np.linalg.norm(inverse, axis=0)
-    alike = plan.price.neighbours.rows * float(plan.times or 1 if isinstance(plan, LeastSquares) else 1)
-    errors = (1.0 - columns.told) * squares * y**2
+    found: list[tuple[float, float, float] | None]
+    if columns.rare == 1.0:
+        usual = _Model(plan, people, columns, weights)
+        found = [usual.coefficient(at) for at in range(len(plan.frame.features))]
+    else:
+        rare = [_rare(plan.frame, *feature, columns.rare) for feature in plan.frame.features]
+        found = [
+            None if one is None else _Model(plan, people, columns, weights, one).coefficient(at)
+            for at, one in enumerate(rare)
+        ]
+    each = tuple(one and one[:2] for one in found)
+    told = tuple(one and NormalDist().cdf(one[2]) for one in found)
+    return RelatedWidths(columns.name, each, told, int(plan.frame.intercept))
 
-    def slope(at: int) -> tuple[float, float, float]:
-        row, part = frame.back[1][at], frame.back[1][at] @ inverse
+
+def _rare(frame: Frame, place: int, key: int, share: float) -> tuple[int, int, float] | None:
+    """The key that is rare for a coefficient, with its share: its own, or of the constant the first reference."""
+    categories = {at: block for at, block in enumerate(frame.blocks) if isinstance(block, CategoryKeys)}
+    if place < 0:
+        place, key = next((at, block.reference) for at, block in categories.items())
+    return (place, key, share / categories[place].count) if place in categories else None
+
+
+class _Model:
+    """Coefficients of columns of these moments: of numbers, and of keys that are even but for a rare one."""
+
+    def __init__(
+        self,
+        plan: LeastSquares | Point,
+        people: int,
+        columns: RelatedColumns,
+        weights: WeightShape,
+        rare: tuple[int, int, float] | None = None,
+    ) -> None:
+        frame, y = plan.frame, columns.y
+        rows, squares = people * weights.powers[1], weights.squares
+        if isinstance(plan, Point) and y >= 1.0:  # half of the errors are cut, and cut ones bend nothing
+            rows, squares = rows / 2.0, squares * 2.0
+        means, about = _moments(frame, columns.spread, correlation=columns.correlation, rare=rare)
+        numbers = np.array([float(place >= 0 > key) for place, key in frame.features])
+        along = about @ numbers
+        told = columns.told if numbers.any() else 0.0
+        cross = _middle(y) * means
+        if told:
+            cross = cross + along * y * math.sqrt(told / float(along @ numbers))
+        self.plan, self.rows = plan, rows
+        self.inverse = np.linalg.inv(rows * (np.outer(means, means) + about))
+        model = rows * self.inverse @ cross
+        self.largest = float(np.abs(model).sum())
+        if isinstance(plan, Point) and columns.spread >= SHAPES["1/16"]:  # of narrower columns a point stays far behind
+            model = plan.noise * np.linalg.norm(self.inverse, axis=0)
+        self.model = np.asarray(model)
+        self.alike = plan.price.neighbours.rows * float(plan.times or 1 if isinstance(plan, LeastSquares) else 1)
+        self.errors = (1.0 - told) * squares * y**2
+
+    def coefficient(self, at: int) -> tuple[float, float, float]:
+        """Half-widths of noise and sampling of one coefficient, and the deviations by which it is told."""
+        plan, row = self.plan, self.plan.frame.back[1][at]
+        part = row @ self.inverse
         clear = _clear(plan.noise_of_sums, part, row)
         just = min(1.0 + clear / LEAST, 1.0)  # by how much larger X'X looks where it is told
-        noise = float(np.linalg.norm(plan.noise_of_sums.weights(part, np.asarray(model))))
-        alone = max(errors * float(part @ row), 1e-300)
-        whole, most = alone + noise**2, float(np.abs(part).sum()) * (1.0 + largest)
-        doubt = plan.meat.least * min(plan.meat.times(rows, whole / alone) ** 2 * alone / rows, most**2)  # of the meat
-        sampling = math.sqrt(just * alike * (alone + doubt**2 / max(whole, doubt)))
+        noise = float(np.linalg.norm(plan.noise_of_sums.weights(part, self.model)))
+        alone = max(self.errors * float(part @ row), 1e-300)
+        whole, most = alone + noise**2, float(np.abs(part).sum()) * (1.0 + self.largest)
+        at_most = min(plan.meat.times(self.rows, whole / alone) ** 2 * alone / self.rows, most**2)
+        doubt = plan.meat.least * at_most  # of the meat
+        sampling = math.sqrt(just * self.alike * (alone + doubt**2 / max(whole, doubt)))
         return just * noise * AT_95, sampling * AT_95, clear
-
-    found = [slope(at) if one else None for at, one in enumerate(numbers)]
-    noise, sampling, clear = slope(int(frame.intercept))
-    each = tuple(one and one[:2] for one in found)
-    return RelatedWidths(columns.name, noise, sampling, NormalDist().cdf(clear), each)
 
 
 def _of(plan: LeastSquares | Point, people: int, spread: float, weights: WeightShape) -> AssumedWidths:
@@ -180,13 +238,25 @@ def _of(plan: LeastSquares | Point, people: int, spread: float, weights: WeightS
 
 @dataclass(frozen=True, slots=True)
 class RelatedWidths:
-    """Half-widths of the first slope for columns of these moments, the chance that it is told, and each slope's."""
+    """Half-widths of each coefficient for columns of these moments, and the chance that it is told.
+
+    ``first`` is the place of the first slope. A coefficient that the shape says nothing of has None.
+    """
 
     name: str
-    noise: float
-    sampling: float
-    chance: float
-    each: tuple[tuple[float, float] | None, ...] = ()
+    each: tuple[tuple[float, float] | None, ...]
+    chances: tuple[float | None, ...]
+    first: int
+
+    @property
+    def widths(self) -> tuple[float, float] | None:
+        """Half-widths of the first slope."""
+        return self.each[self.first]
+
+    @property
+    def chance(self) -> float:
+        """The chance that some slope is told, at least."""
+        return max(one or 0.0 for one in self.chances[self.first :])
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,8 +456,10 @@ __all__ = [
     "TABLES",
     "AssumedWidths",
     "RelatedColumns",
+    "RelatedWidths",
     "further",
     "made_up_rows",
+    "of_shape",
     "rows_of_keys",
     "shown",
     "usual",

@@ -48,7 +48,9 @@ from reticent.statistics.regression.assumed_columns import (
     RELATED,
     TABLES,
     AssumedWidths,
+    RelatedWidths,
     further,
+    of_shape,
     rows_of_keys,
     shown,
     usual,
@@ -155,11 +157,15 @@ class Squares:
             note += f"; weights {weights.words}"
         elif (rare := rows_of_keys(self.plan, people)) is not None:
             note += KEYS.format(*rare)
-        others = [
-            *((f"a deviation of {name}", *shape.widths) for name, shape in shapes.items() if shape.widths is not None),
-            *((one.name, one.noise, one.sampling) for one in more),
+        each = [
+            *(
+                replace(of_shape(self.plan, people, name, weights), name=f"a deviation of {name}", each=one.each)
+                for name, one in shapes.items()
+            ),
+            *more,
         ]
-        seldom = {one.name for one in more if one.chance < LIKELY}
+        others = [(one.name, *one.widths) for one in each if one.widths is not None]
+        seldom = {one.name for one in more if (one.chances[one.first] or 0.0) < LIKELY}
         middle = usual(self.plan, people, even)
         typical, apart = f"a deviation of {MIDDLE}", tuple[str, ...]()
         noise, sampling = middle.widths or shapes[MIDDLE].widths or (None, None)
@@ -169,15 +175,19 @@ class Squares:
                 return ExpectedAccuracy(None, None, note, replies)
             noise, sampling, apart = None, None, tuple(name for name, *_ in told_of[:1])
         which = apart[0] if apart else typical
-        by_shape = {f"a deviation of {name}": shape.each for name, shape in shapes.items()}
-        by_shape |= {one.name: one.each for one in more}
-        told_each = tuple(
-            NumberWidths(name, one and one[0], one and one[1], unit)
-            for (name, unit), one in zip(self.coefficients, by_shape[which], strict=False)
-        )
+        told_each = tuple(_number(at, *named, which, each) for at, named in enumerate(self.coefficients))
         note = f"of the first slope, for columns of this shape: {which}{self._farther}; {note}"
         found = noise, sampling, note, replies, tuple(others)
         return ExpectedAccuracy(*found, numbers=told_each, typical=typical, apart=apart)
+
+
+def _number(at: int, name: str, unit: str, which: str, shapes: Sequence[RelatedWidths]) -> NumberWidths:
+    """Half-widths and replies of one coefficient for columns of shape ``which``, and for each of ``shapes``."""
+    told = {one.name: widths for one in shapes if (widths := one.each[at]) is not None}
+    noise, sampling = told.get(which, (None, None))
+    others = tuple((shape, noisy, sampled) for shape, (noisy, sampled) in told.items())
+    replies = tuple((one.name, chance) for one in shapes if (chance := one.chances[at]) is not None)
+    return NumberWidths(name, noise, sampling, unit, others, replies)
 
 
 def _told_words(shapes: Mapping[str, AssumedWidths]) -> str:
