@@ -113,9 +113,9 @@ class CheckError(ReticentError):
 def first_of(names: Iterable[object], most: int = NAMED) -> str:
     """Names with commas for a message: the first ones, and how many others there are, since a table may have hundreds.
 
-    ``names`` are public, and so is their number.
+    ``names`` are public, and so is their number. One with a comma in it stands in quotation marks.
     """
-    listed = [str(name) for name in names]
+    listed = [f'"{name}"' if "," in str(name) else str(name) for name in names]
     return ", ".join(listed[:most]) + (f" and {len(listed) - most:,} more" if len(listed) > most else "")
 
 

@@ -191,6 +191,13 @@ def test_an_expression_is_named_as_it_is_read() -> None:
         ("median(who)", "who names the person: ask for persons"),
         ("count by who", "who names the person"),
         ("mean(log(age))", "low=…, high=… in the question, or clamp"),
+        ("regress(log(age) ~ ward)", "needs a range known without looking at the file: clamp.log"),
+        ("regress(log(age) ~ age + ward)", "needs a range .* clamp.log.*a robust line of log.age. on age"),
+        ("test(age ~ ward, among=[north, south])", "'south' is not one of the values of ward: north, \"south, old\""),
+        (
+            'test(log(age) ~ ward, among=[north, "south, old"])',
+            "known without looking at the file: low=…, high=… in the question",
+        ),
         ("mean(age) per person", "mean.x, per=person"),
         ("mean(age * 0)", "one value in every row"),
         ("mean(ward)", "category"),

@@ -421,7 +421,8 @@ class Schema:
                 raise QuestionError(
                     f"{asked} needs numbers, and {name} is a category. {labels or 'Ask for proportion or histogram.'}"
                 )
-            own = f"low=…, high=… in the question, or clamp({name}, …, …)"  # an expression has no section
+            inside = "" if "~" in asked else "low=…, high=… in the question, or "  # a formula has none
+            own = f"{inside}clamp({name}, …, …)"  # an expression has no section
             where = own if name in self.computed and "(" in name else f"{section(name)} low = …, high = …"
             free = () if isinstance(instead, str) else instead
             told = words_of_instead(free) if free == instead else f" If you know none, {instead} may give no reply."

@@ -313,9 +313,11 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
             f"{asked.name} compares two groups: name them by among, or ask kind=ranks. Nothing was charged."
         )
     if not public_facts.bounded(asked.column, asked.low, asked.high, setting):
+        computed = asked.column in setting.schema.computed
+        where = "low=…, high=… in the question" if computed else f"low and high of {asked.column}"
         raise QuestionError(
-            f"{asked.name} compares means, which need a range known without looking at the file: low and high of "
-            f"{asked.column}. If you know edges alone, compare ranks: test({asked.formula}, kind=ranks, edges=0:50:5), "
+            f"{asked.name} compares means, which need a range known without looking at the file: {where}. "
+            f"If you know edges alone, compare ranks: test({asked.formula}, kind=ranks, edges=0:50:5), "
             "which asks for no range of the mean. Nothing was charged."
         )
     bounds = public_facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)

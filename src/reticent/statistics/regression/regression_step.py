@@ -214,7 +214,8 @@ def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedSt
     if method == "robust":
         method = robust_regression(len(asked.on), intercept=asked.intercept, delta=setting.delta is not None)
         asked = attrs.evolve(asked, method=method)
-    if method == "least_squares" or (method == "auto" and bounded):
+    coded = any(isinstance(setting.schema.column(name), Category) for name in asked.on)  # no other method takes one
+    if method == "least_squares" or (method == "auto" and (bounded or coded)):
         has_use_for(asked, setting, squared=True)
         return squares_step.least_squares(asked, setting, epsilon)
     has_use_for(asked, setting, squared=False)
