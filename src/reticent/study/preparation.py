@@ -25,6 +25,7 @@ from reticent.statistics.shares import ASSUMED, MANY
 from reticent.statistics.statistic import Ask
 from reticent.study.allocation import PreparedRelease, most, settle
 from reticent.study.formulas import name_accepted, together_words, understand
+from reticent.study.missing_values import with_half_missing
 from reticent.study.terms import StudyTerms, at_least_one
 
 if TYPE_CHECKING:
@@ -539,7 +540,9 @@ class PublicTerms:
         -------
         ExpectedAccuracy
         """
-        return made.expected(place, people or self.people, passing=self.study._passing, schema=self.study.schema)
+        people, passing, schema = people or self.people, self.study._passing, self.study.schema
+        found = made.expected(place, people, passing=passing, schema=schema)
+        return with_half_missing(found, made, place, people, schema) if passing is None else found
 
     def counted(self, made: PreparedRelease, place: int) -> int:
         """The people whose rows an answer is of, by the share of rows that is supposed to count."""

@@ -22,7 +22,10 @@ NAME: Final = 24  # characters of a name that always stands beside its number
 MOST: Final = 40  # numbers of one answer that are printed; the frame and the files have all
 HANGING: Final = 11
 DECLINED: Final = ", and it stays charged. A reply is likelier with"
-PLANNED: Final = "study.plan(…, people=…) tells free how likely, with a guess of the number of people."
+PLANNED: Final = (
+    "study.plan(…, people=…) tells free how likely, with a guess of the number of people. "
+    "Where values are missing, study.passing(…).plan(…, people=…) does."
+)
 TIED: Final = re.compile(  # blanks at which no line ends
     r"(?<=\d) (?=%)|(?<=[±εδρ]) (?=\d)|(?<=\d,) (?=δ|-?[\d.]+[\])])|(?<=1) (?=in \d)|(?<=1 in) (?=\d)"
 )

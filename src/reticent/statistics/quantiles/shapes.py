@@ -156,8 +156,14 @@ AMOUNT: Final = ColumnShape("an amount", lambda level: -math.log1p(-level) / AMO
 FINENESS: Final = 25
 # Whole numbers between wider bounds lie as real numbers do: of 26 public columns of fewer than 600 rows none was tied.
 FEW_WHOLE: Final = 1000
+MANY_WHOLE: Final = 1_000_000  # from so many on few are equal: 2 of 7 public columns, of sums of money and populations
 DECLARED: Final = 10 * FINENESS  # the same of a declared resolution without bounds: the note says what it hangs on
-TELLS: Final = "noise is less if they are not, which a declared resolution tells a plan"
+# A declared step says what values may be, and not that none is frequent: wages in cents lie at whole ones. Columns are
+# tied as if of so few steps at least. Of 78 public columns of decimals and more than 3,000 rows 64 were tied, of steps
+# of any length; half of them as if of 106 steps in a deviation, or fewer.
+HEAPS: Final = 100
+TELLS: Final = ", which a declared resolution tells a plan"
+HEAPED_WORDS: Final = " as often equal as in public columns; noise is less if they are not"
 NO_SHAPE: Final = (
     "noise is less where many values equal the quantile, more in a gap between two groups"  # of no shape here
 )
@@ -285,16 +291,19 @@ def typically_tied(
     -------
     bool
     """
-    if resolution is not None and not cells.free and not cells.whole:
-        return False
-    if cells.whole and (cells.free or cells.highest - cells.lowest <= FEW_WHOLE):
+    steps = cells.highest - cells.lowest
+    if cells.whole and (cells.free or steps <= FEW_WHOLE):
         return True
-    return _tied_by(size, 1.0 / (FINENESS if cells.whole else _steps_of(resolution)), crowd, mechanism, unit)
+    if cells.whole and steps > MANY_WHOLE:
+        return False
+    return _tied_by(size, 1.0 / (FINENESS if cells.whole else _steps_of(cells, resolution)), crowd, mechanism, unit)
 
 
-def _steps_of(resolution: Fraction | None) -> int:
-    """Steps that a plan supposes in a deviation without bounds."""
-    return FINENESS if resolution is None else DECLARED
+def _steps_of(cells: Cells, resolution: Fraction | None) -> int:
+    """Steps that a plan supposes in a deviation of real numbers."""
+    if resolution is None:
+        return FINENESS
+    return DECLARED if cells.free else HEAPS
 
 
 def values_words(
@@ -315,9 +324,11 @@ def values_words(
         return "rounded"
     tied = typically_tied(cells, resolution, size, crowd, mechanism, unit=unit)
     if resolution is None:
-        return f"values as often equal as in public columns; {TELLS}" if tied else "rounded"
+        steps = DECLARED if cells.free else HEAPS
+        helps = "" if _tied_by(size, 1.0 / steps, crowd, mechanism, unit) else TELLS
+        return f"values{HEAPED_WORDS}{helps}" if tied else "rounded"
     if not cells.free:
-        return f"rounded to {show(resolution)}"
+        return f"rounded to {show(resolution)}{f', and{HEAPED_WORDS}' if tied else ''}"
     low, high = 1.0, 2.0**40
     for _ in range(HALVINGS):
         middle = math.sqrt(low * high)
