@@ -187,5 +187,6 @@ def test_a_plan_tells_how_wide_an_interval_with_one_end_is() -> None:
     (found,) = replies([answered(step, Fake(schema, {"x": heaped}), Replayed("a fortune"))])
     assert found.high == 1_000_000
     assert max(noise for noise in widths.values() if noise) >= found.noise > 0.5 * (widths[HEAPED] or 0.0)
-    assert (told.headline[0] or 0.0) < found.noise / 50  # that of values mostly apart, as the resolution tells
+    # a fine step does not tell that values are apart: that of often equal values is told first
+    assert found.noise / 2 < (told.headline[0] or 0.0) < 2 * found.noise
     assert "P(one end is the bound): usual 0 · heaped .999" in told.note

@@ -110,8 +110,8 @@ def _reaches(asked: Ask, setting: Setting, epsilon: Fraction, half_width: float,
 def _noise(asked: Ask, setting: Setting, epsilon: Fraction, people: int) -> float | None:
     """The expected noise half-width; None where the question would be refused or unanswered at this epsilon.
 
-    Nothing public tells how often values are equal, so it is that of equal values where a typical column has none. A
-    declared resolution tells it between bounds, and dates come evenly.
+    Nothing public tells how often values are equal, so it is that of equal values where a typical column has none. With
+    a declared resolution it is that of a typical column between bounds, and dates come evenly.
     """
     prepare(asked, setting, Fraction(MOST))  # what is wrong at every epsilon is said at once
     try:
