@@ -24,10 +24,11 @@ from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import PureDP
 from reticent.synthesis import joint_grid
-from reticent.synthesis.density import Density, from_json, sampled
+from reticent.synthesis.density import Density, from_json
 from reticent.synthesis.histogram import unit_of
 from reticent.synthesis.joint_grid import ALONE, JointCells, JointDensity, cut, joint, of, trimmed
 from reticent.synthesis.linear_queries import DensityTerms
+from reticent.synthesis.record_sampling import sampled
 
 Row = tuple[float, ...]  # NaN where missing
 NAN: Final = float("nan")

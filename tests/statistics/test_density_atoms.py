@@ -19,10 +19,11 @@ from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.synthesis import partition as module
 from reticent.synthesis import search
 from reticent.synthesis.axis import Axis, even
-from reticent.synthesis.density import Density, from_json, sampled
+from reticent.synthesis.density import Density, from_json
 from reticent.synthesis.linear_queries import DensityTerms
 from reticent.synthesis.method_selection import Auto, auto
 from reticent.synthesis.partition import PartitionDensity, parted
+from reticent.synthesis.record_sampling import sampled
 from reticent.synthesis.search import least_bar, search_for
 
 Floats = NDArray[np.float64]

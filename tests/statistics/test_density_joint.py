@@ -19,10 +19,11 @@ from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.study.synthetic import Synthetic
 from reticent.synthesis.association import ColumnRanks, associations
-from reticent.synthesis.density import Density, sampled
+from reticent.synthesis.density import Density
 from reticent.synthesis.histogram import histogram, unit_of
 from reticent.synthesis.joint_grid import JointDensity, joint
 from reticent.synthesis.linear_queries import DensityTerms
+from reticent.synthesis.record_sampling import sampled
 from reticent.synthesis.series import grid
 from tests.support.stat_laws import in_two_lengths
 

@@ -20,7 +20,8 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import L1
 from reticent.synthesis.axis import Axis, axis, declared, even, with_atoms
 from reticent.synthesis.axis import from_json as axis_of
-from reticent.synthesis.density import Density, from_json, sampled
+from reticent.synthesis.density import Density, from_json
+from reticent.synthesis.record_sampling import sampled
 from reticent.synthesis.search import step_of
 from tests.support.cli_kit import clinic, run
 

@@ -30,11 +30,12 @@ from reticent.statistics.quantiles.shapes import NORMAL, OTHERS, ColumnShape
 from reticent.statistics.scaling import Floats
 from reticent.synthesis.association import middle_ranks
 from reticent.synthesis.axis import Axis
-from reticent.synthesis.density import Density, sampled
+from reticent.synthesis.density import Density
 from reticent.synthesis.fidelity import FidelityRelease
 from reticent.synthesis.joint_grid import JointDensity
 from reticent.synthesis.options import DensityMechanism
 from reticent.synthesis.partition import PartitionDensity
+from reticent.synthesis.record_sampling import sampled
 
 Ends: TypeAlias = tuple[str, float, float, bool]  # a column, its bounds, and if it has whole numbers
 

@@ -35,7 +35,8 @@ from reticent.statistics.statistic import Ask, ask
 from reticent.synthesis.association import associations, middle_ranks
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.check import Discrepancy
-from reticent.synthesis.density import KEY, Density, sampled
+from reticent.synthesis.density import KEY, Density
+from reticent.synthesis.record_sampling import sampled
 from reticent.synthesis.remarks import sentence
 
 Floats = NDArray[np.float64]

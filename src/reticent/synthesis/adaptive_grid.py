@@ -110,20 +110,18 @@ class Adaptive:
                 found[:-1] / present if present > 0.0 else np.append(self._even(blocks), noisy[len(boxes) : -1] * 0)
             )
         masses, atoms = shares[: len(boxes)], shares[len(boxes) :]
-        kept = masses > 0.0
-        if not kept.any():
-            kept[0] = True  # of atoms alone: one box of nothing
         here = max(total * (1.0 - missing), 1.0)
         density = Density(
             self.grid.axes,
-            masses[kept],
+            masses,
             METHOD,
             self.guarantee,
             max(round(here), 1),
-            blocks[kept],
+            blocks,
             atoms=tuple((float(at), float(mass)) for at, mass in zip(self.grid.atoms, atoms, strict=True)),
             missing=missing,
-            band=np.minimum(np.hypot(radius, NORMAL * unsure * masses[kept]) / here, 1.0),
+            band=np.minimum(np.hypot(radius, NORMAL * unsure * masses) / here, 1.0),
+            shift=masses - noisy[: len(boxes)] / here,
             words=tuple(words),
             beside=min(math.hypot(radius, NORMAL * unsure * max(missing, *atoms.tolist(), 0.0)) / here, 1.0),
         )

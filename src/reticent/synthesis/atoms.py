@@ -68,6 +68,7 @@ def emptied(found: Density, atoms: Sequence[float]) -> Density:
         grain=None
         if found.grain is None or len(alone)
         else placed(found.grain[of] * more),  # what was spilt is no noise
+        shift=None if found.shift is None or len(alone) else placed(more * found.shift[of] * sizes / whole[of]),
     )
 
 

@@ -33,7 +33,7 @@ from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Outcome, Reply
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import NORMAL, Density
-from reticent.synthesis.linear import PLAIN, DensityAccuracy, LinearDensity, settled, shares_of
+from reticent.synthesis.linear import PLAIN, DensityAccuracy, LinearDensity, settled, shares_of, shift
 from reticent.synthesis.linear_queries import Floats, Integers, LinearSums
 from reticent.synthesis.series import waves
 
@@ -111,6 +111,7 @@ def told(release: LinearDensity, noisy: Floats, size: NoisySize) -> Outcome[Dens
             release.guarantee,
             max(round(here), 1),
             band=np.minimum(band, 1.0).reshape(cells),
+            shift=shift(masses, heights, shares).reshape(cells),
             wander=min(wander, 1.0),
             words=(
                 f"each bar has noise of ±{radius_of(release.sums):,.0f} at 95 %, together they hold {here:,.0f} "

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from reticent import calendar
 from reticent.calendar import Moment
-from reticent.entropy import Entropy, Replayed, system
+from reticent.entropy import Replayed, system
 from reticent.errors import CheckError, PublicParameterError, first_of, restored
 from reticent.outcome import Estimate
 from reticent.privacy import serialization
@@ -28,6 +28,7 @@ from reticent.synthesis import axis, check, density_validity, drawing
 from reticent.synthesis import remarks as noticed
 from reticent.synthesis.axis import Axis, Steps
 from reticent.synthesis.check import TableCheck
+from reticent.synthesis.record_sampling import sampled
 from reticent.synthesis.remarks import NoticedAtoms
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ class Density:
         Of several columns the density of each, where these were released by themselves.
     counts : array like masses, or None
         Noisy counts of records beside ``margins``, as they were drawn: below 0, too. ``masses`` are made of them.
+    shift : array like masses, or None
+        What was added to each noisy mass to make all of them a density. Intervals are about masses without it.
     """
 
     axes: tuple[Axis, ...]
@@ -106,9 +109,10 @@ class Density:
     noticed: tuple[NoticedAtoms, ...] = ()
     margins: tuple[Density, ...] = ()
     counts: Floats | None = None
+    shift: Floats | None = None
 
     def __post_init__(self) -> None:
-        for name in ("masses", "band", "grain", "counts"):
+        for name in ("masses", "band", "grain", "counts", "shift"):
             found = getattr(self, name)
             if found is not None:
                 object.__setattr__(self, name, _fixed(np.array(found, np.float64)))
@@ -198,9 +202,10 @@ class Density:
         """The probability of low <= value <= high, in every column, with its interval at 95 %; dates are ends, too.
 
         The noise part takes the noises of cells as independent, or comes from ``wander`` if there is one. The sampling
-        part is normal, for the law the ``n`` records were drawn from. The interval is wider by the mass of the cells
-        that the range cuts, since their records may be at one side. The bias of a smooth method, or of an ``auto`` one,
-        is in no part of it.
+        part is normal, for the law the ``n`` records were drawn from. The interval is about the noisy masses before
+        they were made a density (``shift``), which moves noise into empty cells, and holds the value. It is wider by
+        the mass of the cells that the range cuts, since their records may be at one side. The bias of a smooth method,
+        or of an ``auto`` one, is in no part of it.
         """
         ends = [axis.corner(self.axes, end) for end in (low, high)]
         shares = [one.share(float(ends[0][k]), float(ends[1][k])) for k, one in enumerate(self.axes)]
@@ -217,7 +222,9 @@ class Density:
                 noise = math.hypot(noise, apart)
         sampling = NORMAL * math.sqrt(value * (1.0 - value) / self.n)
         radius, (less, more) = math.hypot(noise, sampling), self._cut(weights)
-        return Estimate(value, max(value - radius - less, 0.0), min(value + radius + more, 1.0), noise, sampling)
+        at = value - (0.0 if self.shift is None else float((self.shift * weights).sum()))
+        low, high = max(min(at - radius, value) - less, 0.0), min(max(at + radius, value) + more, 1.0)
+        return Estimate(value, min(low, value), max(high, value), noise, sampling)
 
     def _cut(self, weights: Floats) -> tuple[float, float]:
         """Mass of cells that a range cuts: inside it, and outside. Where in a cell its records are nobody knows."""
@@ -253,8 +260,21 @@ class Density:
         ends = np.where(level + radii >= 1.0, self.axes[0].high, ends)
         a, b, c, d, low, high = ends.tolist()
         (low, _), (_, high) = self._stretch(low), self._stretch(high)
+        if self.shift is not None:  # where the noisy masses come near the level
+            low, high = self._unshifted(level, math.hypot(noise, sampling))
         found, step = (value, min(low, value), max(high, value), (b - a) / 2.0, (d - c) / 2.0), self.axes[0].step
         return Estimate(*found, step=step, unit=calendar.Calendar(step).units if step else "")
+
+    def _unshifted(self, level: float, radius: float) -> tuple[float, float]:
+        """Ends of the values up to which the noisy masses, before they were made a density, come near a level."""
+        assert self.shift is not None
+        start, size, jump, spread = self._pieces(self.masses - self.shift)
+        upto = np.cumsum(jump + spread)
+        first, beyond = np.flatnonzero(upto >= level - radius), np.flatnonzero(upto <= level + radius)
+        stop = min(int(beyond[-1]) + 1, len(upto) - 1) if len(beyond) else 0
+        at_atom = jump[stop] > 0.0 and upto[stop] - spread[stop] > level + radius
+        high = start[stop] if at_atom else start[stop] + max(size[stop] - self.axes[0].whole, 0.0)
+        return float(start[first[0]]) if len(first) else self.axes[0].high, min(float(high), self.axes[0].high)
 
     def _stretch(self, value: float) -> tuple[float, float]:
         """The ends of the cell that a value lies in; an edge and an atom are by themselves."""
@@ -303,6 +323,7 @@ class Density:
             words=self.words,
             beside=beside,
             grain=None if self.grain is None else np.sqrt(self._along(place, self.grain**2, squared=True)),
+            shift=None if self.shift is None or one.atoms else self._along(place, self.shift),
             noticed=tuple(found for found in self.noticed if found.column == column),
         )
 
@@ -372,6 +393,8 @@ class Density:
             fields["margins"] = [json.loads(one.to_json()) for one in self.margins]
         if self.counts is not None:
             fields["counts"] = self.counts.tolist()
+        if self.shift is not None:
+            fields["shift"] = self.shift.tolist()
         return json.dumps(fields, ensure_ascii=False, allow_nan=False)
 
     def __repr__(self) -> str:
@@ -487,14 +510,17 @@ class Density:
     def _mean(self, place: int) -> float:
         return float(self._along(place, self.masses) @ self.axes[place].middles)
 
-    def _pieces(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Starts of stretches between edges and atoms, their measures, the atom at the start, the mass spread after."""
+    def _pieces(self, held: Floats | None = None) -> tuple[Floats, Floats, Floats, Floats]:
+        """Starts of stretches between edges and atoms, their measures, the atom at the start, the mass spread after.
+
+        ``held`` stands for ``masses``.
+        """
         one = self.axes[0]
         jumps = dict(self.atoms)
         end = float(one.edges[-1])
         start = np.array(sorted({*one.cuts.tolist(), *jumps}))
         stop = np.append(start[1:], end)
-        masses = self._along(0, self.masses)
+        masses = self._along(0, self.masses if held is None else held)
         place = np.minimum(np.searchsorted(one.cuts, start, side="right") - 1, one.cells - 1)
         size = stop - start
         return (
@@ -508,49 +534,6 @@ class Density:
 def sampling_error(n: int) -> float:
     """Greatest distance of the distribution function of n records from that of their law, but for ``LEFT_OUT``."""
     return math.sqrt(math.log(2.0 / LEFT_OUT) / (2.0 * n))
-
-
-def sampled(density: Density, count: int, entropy: Entropy) -> Floats:
-    """Records drawn from a density with these coins: shape (count,) or (count, columns).
-
-    Parameters
-    ----------
-    density : Density
-        A released density.
-    count : int
-        Number of records, >= 0.
-    entropy : Entropy
-        Source of the coins. Drawing is free: it reads no rows.
-
-    Returns
-    -------
-    array of shape (count,) or (count, columns), float
-        In the units of the columns.
-    """
-    boxes = density.boxes
-    flat = density.masses.ravel()
-    ends = np.cumsum(np.concatenate([flat, [mass for _, mass in density.atoms]]))
-    pick = np.searchsorted(ends, _uniforms(count, entropy) * ends[-1], side="right")
-    pick = np.minimum(pick, int(np.searchsorted(ends, ends[-1], side="left")))
-    atom = pick >= len(flat)
-    inside = np.where(atom, 0, pick)
-    columns = []
-    grid = None if boxes is not None else np.unravel_index(inside, density.masses.shape)
-    for place, one in enumerate(density.axes):
-        share = _uniforms(count, entropy)
-        if grid is not None:
-            columns.append(one.within(grid[place].astype(np.int64), share))
-            continue
-        assert boxes is not None
-        first, stop = boxes[inside, place].T
-        run = one.steps[first] + share * (one.steps[stop] - one.steps[first])
-        cell = np.clip(np.searchsorted(one.steps, run, side="right") - 1, first, stop - 1)
-        columns.append(one.within(cell, np.clip((run - one.steps[cell]) / one.sizes[cell], 0.0, 1.0 - 2.0**-53)))
-    if density.atoms:
-        values = np.array([value for value, _ in density.atoms])
-        columns[0] = np.where(atom, values[np.where(atom, pick - len(flat), 0)], columns[0])
-    columns = [one.snapped(values) for one, values in zip(density.axes, columns, strict=True)]
-    return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
 
 
 def from_json(text: str) -> Density:
@@ -582,14 +565,10 @@ def from_json(text: str) -> Density:
             tuple(map(noticed.from_json, fields.get("noticed", []))),
             tuple(from_json(json.dumps(one)) for one in fields.get("margins", [])),
             None if fields.get("counts") is None else np.array(fields["counts"], np.float64),
+            None if fields.get("shift") is None else np.array(fields["shift"], np.float64),
         )
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError):
         raise CheckError("this is not a density that was written by to_json") from None
-
-
-def _uniforms(count: int, entropy: Entropy) -> Floats:
-    """Multiples of 2^-53 on [0, 1)."""
-    return (entropy.words(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def _fixed(values: NDArray[Any]) -> NDArray[Any]:

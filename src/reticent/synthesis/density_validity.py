@@ -42,6 +42,8 @@ class DensityParts(Protocol):
     @property
     def counts(self) -> Floats | None: ...
     @property
+    def shift(self) -> Floats | None: ...
+    @property
     def margins(self) -> Sequence[DensityParts]: ...
     @property
     def n(self) -> int: ...
@@ -69,7 +71,7 @@ def check(found: DensityParts) -> None:
         raise PublicParameterError(f"a density has 1 to {MOST_AXES} different columns")
     shape = tuple(one.cells for one in found.axes) if found.boxes is None else (len(found.boxes),)
     if found.masses.shape != shape or any(
-        one is not None and one.shape != shape for one in (found.band, found.grain, found.counts)
+        one is not None and one.shape != shape for one in (found.band, found.grain, found.counts, found.shift)
     ):
         raise PublicParameterError(f"masses have shape {shape}, got {found.masses.shape}")
     if found.boxes is not None:
@@ -94,5 +96,7 @@ def check(found: DensityParts) -> None:
     widths = [found.band, found.grain, found.wander, found.beside]
     if not all(_widths(one) for one in widths if one is not None):
         raise PublicParameterError("half-widths are finite numbers >= 0")
+    if found.shift is not None and not np.isfinite(found.shift).all():
+        raise PublicParameterError("what was added to a mass is a finite number")
     if isinstance(found.n, bool) or not isinstance(found.n, int) or found.n < 1:
         raise PublicParameterError(f"n must be an integer >= 1, got {found.n}")

@@ -143,6 +143,7 @@ class HistogramDensity:
             atoms=atoms,
             missing=missing,
             band=band,
+            shift=masses - (noisy[: grid.cells] / here).reshape(masses.shape),
             words=tuple(words),
             beside=min(math.hypot(self.mechanism.radius(BETA), NORMAL * unsure * most) / here, 1.0),
         )

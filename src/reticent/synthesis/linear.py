@@ -121,6 +121,7 @@ class LinearDensity:
                 self.guarantee,
                 max(round(told), 1),
                 band=(spread * shares * self.reaches(rows)).reshape(cells),
+                shift=shift(masses, heights, shares).reshape(cells),
                 wander=min(spread * self._together(shares[:, None] * rows), 1.0),
                 words=("the noise of neighbouring cells goes together: the band is about one point at a time",),
             )
@@ -237,6 +238,25 @@ def settled(heights: Floats, shares: Floats, settle: Settle) -> Floats:
             return kept / total if total > 0 else np.ones_like(kept)
         case _:
             assert_never(settle)
+
+
+def shift(masses: Floats, heights: Floats, shares: Floats) -> Floats:
+    """Mass added to each cell when noisy heights were made a density, beyond the total that is taken off evenly.
+
+    Parameters
+    ----------
+    masses : array of float
+        Of the density.
+    heights : array of float
+        Noisy heights of the cells.
+    shares : array of float
+        Widths of the cells, as shares of the range.
+
+    Returns
+    -------
+    array of float
+    """
+    return np.asarray(masses / masses.sum() - shares * (heights - (float(shares @ heights) - 1.0)), np.float64)
 
 
 def _sup(length: float, points: float) -> float:

@@ -151,6 +151,7 @@ class MixtureDensity:
             band=None if found.band is None else found.band * share,
             wander=None if wander is None else min(wander, 1.0),
             grain=None if found.grain is None else found.grain * share,
+            shift=None if found.shift is None else found.shift * share,
             words=tuple(text for text in (*found.words, said) if text),
             beside=min(math.hypot(one, blur * max(*masses, lost, 0.0)), 1.0),
         )

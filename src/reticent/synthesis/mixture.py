@@ -63,6 +63,7 @@ def at_values(rest: Density, number: float, counts: Sequence[tuple[Fraction, flo
         band=None if found.band is None else found.band * share,
         wander=None if found.wander is None else min(found.wander * share + off, 1.0),
         grain=None if found.grain is None else found.grain * share,
+        shift=None if found.shift is None else found.shift * share,
         beside=min(math.hypot(noise.part, noise.rest * most) / total, 1.0) if counts or absent is not None else None,
     )
 
