@@ -17,7 +17,7 @@ from reticent.privacy.convert import spent_delta
 from reticent.privacy.cost import Cost, Written, refuse_exposure
 from reticent.privacy.loss import Loss
 from reticent.privacy.numbers import about
-from reticent.statistics.context import DISTANT, HEAPED, LIKELY, USUAL, Replies, hopeless, shown
+from reticent.statistics.context import DISTANT, HEAPED, LIKELY, USUAL, Replies, hopeless, shown, work_of
 from reticent.statistics.context import most as likeliest
 from reticent.statistics.grammar import parse
 from reticent.statistics.public_facts import TooFewValues
@@ -25,7 +25,6 @@ from reticent.statistics.shares import ASSUMED, MANY
 from reticent.statistics.statistic import Ask
 from reticent.study.allocation import PreparedRelease, most, settle
 from reticent.study.formulas import name_accepted, together_words, understand
-from reticent.study.missing_values import with_half_missing
 from reticent.study.terms import StudyTerms, at_least_one
 
 if TYPE_CHECKING:
@@ -542,7 +541,11 @@ class PublicTerms:
         """
         people, passing, schema = people or self.people, self.study._passing, self.study.schema
         found = made.expected(place, people, passing=passing, schema=schema)
-        return with_half_missing(found, made, place, people, schema) if passing is None else found
+        if passing is not None or place >= len(made.steps) or not work_of(made.all_steps[place]).sorts:
+            return found
+        from reticent.study.missing_values import with_half_missing
+
+        return with_half_missing(found, made, place, people, schema)
 
     def counted(self, made: PreparedRelease, place: int) -> int:
         """The people whose rows an answer is of, by the share of rows that is supposed to count."""
