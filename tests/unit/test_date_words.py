@@ -73,3 +73,13 @@ def test_multiples_down_to_a_whole_number_are_public_groups() -> None:
     assert [cell.label[0][1] for cell in by.answers[0]] == [0, 10, 20, 30, 40, 50]
     with pytest.raises(QuestionError, match=r"floor\(x / 10\) where x has bounds"):
         study.plan(["count by floor(wild / 10)"], epsilon=1)
+
+
+@pytest.mark.parametrize("by", ["year(day)", "month(day)", 'trunc(day, "month")'])
+def test_days_that_are_too_many_for_groups_are_refused_with_what_groups_them(by: str) -> None:
+    columns = {"x": rt.real(0, 100), "day": rt.date("2010-01-01", "2024-12-31")}
+    study = rt.study({"x": [1.0], "day": ["2020-01-01"]}, adjacency="add_remove", columns=columns, budget=9)
+    with pytest.raises(QuestionError) as refused:
+        study.plan(["mean(x) by day"], epsilon=1)
+    assert f"by {by.replace('day', 'x', 1)}" in str(refused.value)
+    assert study.plan([f"mean(x) by {by}"], epsilon=1).lines

@@ -471,7 +471,10 @@ def date_labels(types: Sequence[Type]) -> Type:
         case (Dates() as one,) if keys := date_keys(one):
             return Labels(keys)
         case _:
-            raise refusal(f'Groups of dates are at most {MOST_INTEGERS:,} days or first days: write trunc(x, "month").')
+            raise refusal(
+                f"Groups of dates are at most {MOST_INTEGERS:,} days or first days. Of a column x they are by "
+                'year(x), by month(x) of any year, or by trunc(x, "month") of each.'
+            )
 
 
 def part_keys(one: Type) -> tuple[Key, ...]:
