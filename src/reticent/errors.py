@@ -113,10 +113,15 @@ class CheckError(ReticentError):
 def first_of(names: Iterable[object], most: int = NAMED) -> str:
     """Names with commas for a message: the first ones, and how many others there are, since a table may have hundreds.
 
-    ``names`` are public, and so is their number. One with a comma in it stands in quotation marks.
+    ``names`` are public, and so is their number.
     """
-    listed = [f'"{name}"' if "," in str(name) else str(name) for name in names]
+    listed = [str(name) for name in names]
     return ", ".join(listed[:most]) + (f" and {len(listed) - most:,} more" if len(listed) > most else "")
+
+
+def in_list(name: object) -> str:
+    """A name as it stands in a list: one with a comma in it has quotation marks."""
+    return f'"{name}"' if "," in str(name) else str(name)
 
 
 def uncharged(words: str) -> str:

@@ -10,6 +10,7 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import Reply
 from reticent.statistics.answer import P_VALUE, Answer, Cell
 from reticent.statistics.comparison import SLIP, ReleasedCell, covariance, estimate_of, question_of, title
+from reticent.statistics.error_law import ErrorLaw
 from reticent.statistics.intervals import LEVEL
 from reticent.statistics.moments.proportion import Proportion
 
@@ -133,11 +134,7 @@ def discoveries(answers: Sequence[Answer], *, rate: float, null: float | None) -
                 "There is no test among these answers. Say null=… (--null) to hold cells against a number."
             )
     else:
-        held = [
-            (part.name, law.exceeds(abs(law.value - null)), part)
-            for part in parts
-            if (law := part.cell.error) is not None
-        ]
+        held = [(part.name, _p_value(part, law, null), part) for part in parts if (law := part.cell.error) is not None]
         if not held:
             raise QuestionError("No cell among these answers has a known law of its error, so none has a p-value.")
     independent = null is not None and all(_independent(a, b) for (_, _, a), (_, _, b) in combinations(held, 2))
@@ -147,6 +144,18 @@ def discoveries(answers: Sequence[Answer], *, rate: float, null: float | None) -
     passed = [k for k, p in enumerate(ordered, 1) if p <= line * k / count]
     most = ordered[passed[-1] - 1] if passed else -1.0
     return tuple(name for name, p, _ in held if p <= most)
+
+
+def _p_value(part: ReleasedCell, law: ErrorLaw, null: float) -> float:
+    """The chance of an error that reaches ``null``; of a share in units of its interval on that side.
+
+    The variance at a released share near 0 or 1 is almost none, and that at ``null`` is what counts.
+    """
+    usual, e = law.half_width(), estimate_of(part)
+    arm = e.value - e.low if null < e.value else e.high - e.value
+    if not (_is_share(part.answer) and usual and arm > 0.0):
+        return law.exceeds(abs(law.value - null))
+    return law.exceeds(usual * abs(e.value - null) / arm)
 
 
 def _independent(one: ReleasedCell, other: ReleasedCell) -> bool:

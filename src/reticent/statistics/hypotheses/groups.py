@@ -7,7 +7,7 @@ from fractions import Fraction
 from reticent.data.format import section
 from reticent.data.query import Keys
 from reticent.data.schema import Integer, Key
-from reticent.errors import QuestionError, first_of
+from reticent.errors import QuestionError, first_of, in_list
 from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.context import Setting
@@ -74,7 +74,7 @@ def _spelled(column: str, key: Key, listed: tuple[Key, ...]) -> Key:
     for declared in listed:
         if str(declared).lower() == str(key).lower():  # the text of a question, where True is "true"
             return declared
-    raise QuestionError(f"'{key}' is not one of the values of {column}: {first_of(listed)}.")
+    raise QuestionError(f"'{key}' is not one of the values of {column}: {first_of(map(in_list, listed))}.")
 
 
 def _whole(column: str, key: Key) -> int:

@@ -11,7 +11,7 @@ import attrs
 from reticent.data.expression_tree import key_text
 from reticent.data.format import section
 from reticent.data.schema import Category, Column, Integer, Key, Schema
-from reticent.errors import QuestionError, first_of
+from reticent.errors import QuestionError, first_of, in_list
 from reticent.statistics.public_facts import kept
 from reticent.statistics.statistic import Dice, OfColumn, Statistic
 
@@ -116,7 +116,7 @@ def chosen_of(among: Sequence[Key], value: Key | None, asked: Statistic) -> Key:
         A value that is not listed, or none where several could be meant.
     """
     words = [str(key).lower() for key in among]
-    listed = first_of(among)
+    listed = first_of(map(in_list, among))
     if value is not None:
         named = str(value)
         by_spelling = [key for key in among if key == value or str(key) == named]
