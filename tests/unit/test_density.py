@@ -17,8 +17,9 @@ from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import L1
 from reticent.synthesis.axis import Axis, axis, even, with_atoms
-from reticent.synthesis.density import Density, from_json, sampled
+from reticent.synthesis.density import Density, from_json
 from reticent.synthesis.drawing import SHADES, TILES, tiles
+from reticent.synthesis.record_sampling import sampled
 
 PAID = Geometric(L1(Fraction(2), Adjacency("substitute")), Fraction(1)).guarantee
 X = axis("x", [0, 1, 3, 4])
