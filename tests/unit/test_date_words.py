@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import reticent as rt
+from reticent.data.schema import Column
 from reticent.errors import PublicParameterError, QuestionError
 
 
@@ -77,7 +78,7 @@ def test_multiples_down_to_a_whole_number_are_public_groups() -> None:
 
 @pytest.mark.parametrize("by", ["year(day)", "month(day)", 'trunc(day, "month")'])
 def test_days_that_are_too_many_for_groups_are_refused_with_what_groups_them(by: str) -> None:
-    columns = {"x": rt.real(0, 100), "day": rt.date("2010-01-01", "2024-12-31")}
+    columns: dict[str, Column] = {"x": rt.real(0, 100), "day": rt.date("2010-01-01", "2024-12-31")}
     study = rt.study({"x": [1.0], "day": ["2020-01-01"]}, adjacency="add_remove", columns=columns, budget=9)
     with pytest.raises(QuestionError) as refused:
         study.plan(["mean(x) by day"], epsilon=1)

@@ -223,6 +223,7 @@ class Density:
         sampling = NORMAL * math.sqrt(value * (1.0 - value) / self.n)
         radius, (less, more) = math.hypot(noise, sampling), self._cut(weights)
         at = value - (0.0 if self.shift is None else float((self.shift * weights).sum()))
+        at = min(max(at, 0.0), 1.0)  # a share below 0 is the noise of none
         low, high = max(min(at - radius, value) - less, 0.0), min(max(at + radius, value) + more, 1.0)
         return Estimate(value, min(low, value), max(high, value), noise, sampling)
 
