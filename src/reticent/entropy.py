@@ -179,3 +179,10 @@ def simulated(name: str) -> Simulation:
     import numpy as np
 
     return np.random.Generator(np.random.Philox(key=int.from_bytes(hashlib.sha256(name.encode()).digest()[:16])))
+
+
+def uniforms(count: int, entropy: Entropy) -> NDArray[np.float64]:
+    """Multiples of 2^-53, uniform on [0, 1), for made-up rows: doubles, so nothing that protects anyone draws them."""
+    import numpy as np
+
+    return (entropy.words(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -331,3 +331,11 @@ def test_an_axis_of_too_many_cells_is_refused_before_its_edges_are_made() -> Non
     with pytest.raises(PublicParameterError, match="at most 1,048,576"):
         even("x", Fraction(0), Fraction(1), 1 << 50)
     assert even("x", Fraction(0), Fraction(7), 1 << 50, whole=True).cells == 8
+
+
+def test_an_interval_of_a_cell_whose_noise_was_below_0_holds_what_noise_allows() -> None:
+    """About a share below 0 it had been 0 to 0."""
+    made = of(X, masses=[1.0, 0.0, 0.0], band=np.full(3, 0.01), shift=np.array([-0.05, 0.05, 0.0]))
+    found = made.probability(1.0, 3.0)
+    assert (found.low, found.value) == (0.0, 0.0)
+    assert found.high == pytest.approx(0.01, rel=0.01)

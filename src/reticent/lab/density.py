@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.certificate.render.odds import saved
-from reticent.entropy import Replayed, system
+from reticent.entropy import Replayed, system, uniforms
 from reticent.errors import PublicParameterError
 from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.adjacency import Adjacency
@@ -142,7 +142,7 @@ def voids(
     if not 1 <= size <= MOST_ROWS or not 2 <= columns <= 4 or cells < 2 or cells**columns > MOST:
         raise PublicParameterError("a toy has 1 to 2^20 rows in 2 to 4 columns and at most 2^21 cells")
     entropy = Replayed(key if key is not None else system().bits(256).to_bytes(32, "little"))
-    shares = [(entropy.words(size) >> np.uint64(11)).astype(np.float64) * 2.0**-53 for _ in range(columns + 1)]
+    shares = [uniforms(size, entropy) for _ in range(columns + 1)]
     place = np.clip((_points(shape, shares) * cells).astype(np.int64), 0, cells - 1)
     flat = np.ravel_multi_index(tuple(place), (cells,) * columns)
     counts = np.bincount(flat, minlength=cells**columns)

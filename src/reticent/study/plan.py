@@ -15,7 +15,7 @@ from reticent.privacy import loss as losses
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import Loss, words
 from reticent.privacy.numbers import show
-from reticent.statistics.context import USUAL, ExpectedAccuracy, Step, hopeless, values_of
+from reticent.statistics.context import ExpectedAccuracy, Step, hopeless, values_of
 from reticent.statistics.counts.incomplete_share import IncompleteStep
 from reticent.statistics.grammar import spelt
 from reticent.statistics.prepare import in_its_unit
@@ -24,7 +24,17 @@ from reticent.statistics.shares import ASSUMED as ASSUMED
 from reticent.statistics.shares import WIDEST
 from reticent.study.allocation import PreparedRelease
 from reticent.study.cpu_time import of_drawing, of_release, seconds
-from reticent.study.plan_text import HEADS, cells_of, folded, half, letter, number_json, table, widths_words
+from reticent.study.plan_text import (
+    HEADS,
+    cells_of,
+    folded,
+    half,
+    letter,
+    number_json,
+    other_shapes,
+    table,
+    widths_words,
+)
 from reticent.study.preparation import PublicTerms, silent_of
 from reticent.study.terms import check_left
 
@@ -63,11 +73,6 @@ class PlanLine:
     @property
     def sampling(self) -> float | None:
         return self.expected.headline[1]
-
-    def _other_shapes(self) -> dict[str, dict[str, float | None]]:
-        one, usual = self.expected, (self.expected.noise, self.expected.sampling)
-        shapes = one.others if usual == one.headline else ((USUAL, *usual), *one.others)
-        return {name: {"noise": a, "sampling": b} for name, a, b in shapes if name != one.typical}
 
 
 def _of_persons(schema: Schema) -> str:
@@ -212,7 +217,7 @@ class Plan:
                     **({"typical": line.expected.typical} if line.expected.typical else {}),
                     **({"beside": True} if line.beside else {}),
                     **({"unit": line.expected.unit} if line.expected.unit else {}),
-                    "other_shapes": line._other_shapes(),
+                    "other_shapes": other_shapes(line.expected),
                     **({"coefficients": list(map(number_json, found))} if (found := line.expected.numbers) else {}),
                     "reply": dict(line.expected.replies),
                     "figures": dict(line.expected.figures),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import Final, assert_never
@@ -26,6 +26,7 @@ from reticent.statistics.context import (
     ExpectedAccuracy,
     NumberWidths,
     Replies,
+    ShapeWidths,
     of_part,
     shown,
     without,
@@ -84,6 +85,17 @@ def _of_number(number: NumberWidths, typical: str) -> tuple[str, ...]:
     return (f"  {number.name}, {number.unit}", "", *widths, _reply(told), "")
 
 
+def other_shapes(expected: ExpectedAccuracy) -> dict[str, dict[str, float | None]]:
+    """The half-widths of a line's public shapes as JSON, but for the typical one, which the line has itself."""
+    usual = expected.noise, expected.sampling
+    shapes = expected.others if usual == expected.headline else ((USUAL, *usual), *expected.others)
+    return _shapes_json(shape for shape in shapes if shape[0] != expected.typical)
+
+
+def _shapes_json(shapes: Iterable[ShapeWidths]) -> dict[str, dict[str, float | None]]:
+    return {name: {"noise": noise, "sampling": sampling} for name, noise, sampling in shapes}
+
+
 def number_json(number: NumberWidths) -> dict[str, object]:
     """One coefficient as JSON, with the words of a line of a plan."""
     return {
@@ -91,7 +103,7 @@ def number_json(number: NumberWidths) -> dict[str, object]:
         "noise": number.noise,
         "sampling": number.sampling,
         "unit": number.unit,
-        "other_shapes": {shape: {"noise": noise, "sampling": sampling} for shape, noise, sampling in number.others},
+        "other_shapes": _shapes_json(number.others),
         "reply": dict(number.replies),
     }
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from reticent.entropy import Entropy, Replayed
+from reticent.entropy import Entropy, Replayed, uniforms
 from reticent.errors import PublicParameterError
 from reticent.mechanisms.local_mean import LocalMean
 from reticent.privacy.numbers import Number, read, show
@@ -184,7 +184,7 @@ def _one(design: DesignRecord, people: int, law: tuple[Fraction, ...], run: int,
 
 def _truths(design: DesignRecord, people: int, law: tuple[Fraction, ...], entropy: Entropy) -> NDArray[np.generic]:
     """Made-up truths: floats will do, since nobody's privacy hangs on them."""
-    even = (entropy.words(people) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    even = uniforms(people, entropy)
     if not law:
         low, high = estimate_range(design)
         return low + (high - low) * even

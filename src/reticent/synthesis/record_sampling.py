@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reticent.entropy import Entropy
+from reticent.entropy import Entropy, uniforms
 from reticent.synthesis.density_validity import DensityParts, Floats
 
 
@@ -28,14 +28,14 @@ def sampled(density: DensityParts, count: int, entropy: Entropy) -> Floats:
     boxes = density.boxes
     flat = density.masses.ravel()
     ends = np.cumsum(np.concatenate([flat, [mass for _, mass in density.atoms]]))
-    pick = np.searchsorted(ends, _uniforms(count, entropy) * ends[-1], side="right")
+    pick = np.searchsorted(ends, uniforms(count, entropy) * ends[-1], side="right")
     pick = np.minimum(pick, int(np.searchsorted(ends, ends[-1], side="left")))
     atom = pick >= len(flat)
     inside = np.where(atom, 0, pick)
     columns = []
     grid = None if boxes is not None else np.unravel_index(inside, density.masses.shape)
     for place, one in enumerate(density.axes):
-        share = _uniforms(count, entropy)
+        share = uniforms(count, entropy)
         if grid is not None:
             columns.append(one.within(grid[place].astype(np.int64), share))
             continue
@@ -49,8 +49,3 @@ def sampled(density: DensityParts, count: int, entropy: Entropy) -> Floats:
         columns[0] = np.where(atom, values[np.where(atom, pick - len(flat), 0)], columns[0])
     columns = [one.snapped(values) for one, values in zip(density.axes, columns, strict=True)]
     return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
-
-
-def _uniforms(count: int, entropy: Entropy) -> Floats:
-    """Multiples of 2^-53 on [0, 1)."""
-    return (entropy.words(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
